@@ -11,7 +11,6 @@ from typer import Option
 from streams.cli.command import AsJson, Config, load_settings
 from streams.cli.output import say_json
 from streams.doctor.examination import examine
-from streams.settings.model import Settings
 from streams.views.screen import Screen
 
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
@@ -22,13 +21,8 @@ def doctor(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    return run_doctor(load_settings(config), as_json=as_json, ask_models=models)
-
-
-def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -> int:
-    """Runs all checks and prints the findings; returns 1 if one failed. Warnings are not failures."""
     findings, console = [], Screen(soft_wrap=True)
-    for finding in examine(settings, ask_models=ask_models):
+    for finding in examine(load_settings(config), ask_models=models):
         findings.append(finding)
         if not as_json:
             mark, style = _MARKS[finding.state]
@@ -37,4 +31,4 @@ def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -
     well = all(finding.state != "fail" for finding in findings)
     if as_json:
         say_json({"well": well, "findings": [asdict(finding) for finding in findings]})
-    return 0 if well else 1
+    return 0 if well else 1  # a warning is no failure

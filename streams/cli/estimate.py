@@ -16,9 +16,9 @@ from streams.cli.command import AsJson, CommandError, Config, load_settings
 from streams.cli.output import TIER_STYLE, plain_table, say_json, table_console
 from streams.cli.progress import read_events
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
+from streams.runtime.amounts import in_bytes
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
-from streams.views.amounts import in_bytes
 
 ASSUMED_ARTICLES = 10_000_000
 ASSUMED_MIX = "10/50/40"

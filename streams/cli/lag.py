@@ -25,12 +25,12 @@ from streams.cli.command import (
     stop_on_signals,
 )
 from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.runtime.amounts import in_time
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.changes import changed
 from streams.settings.model import Settings
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import Handler
-from streams.views.amounts import in_time
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -14,8 +14,8 @@ from streams.cli.command import CommandError
 from streams.cli.output import tell
 from streams.publish.entries import STANDARD_INPUT_PATH, read_lines
 from streams.publish.sources import LineEvent, events_of
+from streams.runtime.amounts import in_rate, in_time
 from streams.topology import Topic
-from streams.views.amounts import in_rate, in_time
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -23,10 +23,10 @@ from streams.cli.progress import ProgressLine
 from streams.publish.entries import Refused
 from streams.publish.sources import Format, check_source
 from streams.publish.walk import ChangedError, Position, RefusedFile, Walk
+from streams.runtime.amounts import in_kinds, in_time
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED
 from streams.topology.codec import OutputRecord
-from streams.views.amounts import in_kinds, in_time
 
 if TYPE_CHECKING:
     from streams.publish.sending import Sending

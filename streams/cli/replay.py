@@ -16,10 +16,10 @@ from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.command import AsJson, Config, command_group, confirm, load_settings, run_with_kafka
 from streams.cli.output import print_rows, show, tell
 from streams.replay.plan import ReplayRequest, existing, make_plan, routes, stage_of
+from streams.runtime.amounts import in_money
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
-from streams.views.amounts import in_money
 
 if TYPE_CHECKING:
     from streams.replay.admin import PlanStatus

@@ -33,12 +33,12 @@ from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import Bound, count, places_of
 from streams.replay.run import run_plan
 from streams.replay.selection import raw_record, read_selected
+from streams.runtime.amounts import in_bytes, in_money, in_time
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
-from streams.views.amounts import in_bytes, in_money, in_time
 from streams.views.screen import Screen
 
 

@@ -32,11 +32,11 @@ from streams.cli.progress import ProgressLine
 from streams.fetch.settings import FetchSettings
 from streams.publish.sources import UNKNOWN, is_page, page_list
 from streams.publish.warc import is_archive
+from streams.runtime.amounts import in_kinds
 from streams.runtime.terminal import printable
 from streams.settings.lazy import LazySettings
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import refusal
-from streams.views.amounts import in_kinds
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings, cores
 

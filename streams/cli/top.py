@@ -20,11 +20,11 @@ from typer import Option
 from schemas.addresses import web_address, without_user
 from streams.cli.command import AsJson, CommandError, Config, answered, load_settings, run_with_kafka
 from streams.cli.output import plain_table, say_json, table_console
+from streams.runtime.amounts import in_money, in_rate, in_short, in_time
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
-from streams.views.amounts import in_money, in_rate, in_short, in_time
 from streams.views.flow import HandlerFlow, History, Key, lag_of, quantiles, rate, total
 from streams.views.screen import Screen
 

@@ -33,11 +33,11 @@ from streams.pipeline.local import LocalHandler
 from streams.publish.entries import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages, read_pages
 from streams.replay.comparisons import compare, comparison_of, not_comparable
+from streams.runtime.amounts import in_kinds
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
-from streams.views.amounts import in_kinds
 from streams.workers.pool import WorkerPool
 
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)

@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Tone
 from streams.console.store import Store
+from streams.runtime.amounts import figure, in_rate, in_time
 from streams.topology import HANDLERS, TOPICS, topic_named
-from streams.views.amounts import figure, in_rate, in_time
 from streams.views.flow import HandlerFlow
 
 _MOST_DOTS = 10_000

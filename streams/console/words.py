@@ -14,8 +14,8 @@ from markupsafe import Markup, escape
 
 from handlers.html.links import canonical_url
 from streams.console.entries import Entry
+from streams.runtime.amounts import figure, in_money, in_rate, in_time
 from streams.runtime.terminal import unshown
-from streams.views.amounts import figure, in_money, in_rate, in_time
 from streams.views.words import SubjectKind
 
 _KEPT = frozenset("\n\r\t")

@@ -1,1 +1,1 @@
-"""Checks of the machine, the configuration and the services: what is wrong, and what to do."""
+"""All checks in their order: what is wrong, and what to do."""

@@ -1,25 +1,21 @@
-"""All checks of ``assay doctor`` in their order, and those of this machine: packages, Java, Kafka's files, a port."""
+"""All checks of ``assay doctor`` in their order, and those of no package: Python, installed packages, ranking trees."""
 
 from __future__ import annotations
 
-import errno
 import platform
 import re
-import socket
-import tempfile
 from collections.abc import Iterator
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 from handlers.ranking.model import ModelMismatchError
-from streams.llm.checks import Check, CheckState
-from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
-from streams.runtime.extras import install_line, missing_extra
+from streams.http.checks import ask_index, check_port
+from streams.local_kafka.checks import check_folders, check_installation
+from streams.runtime.checks import Check
+from streams.runtime.extras import missing_extra
 from streams.runtime.settings_files import config_dir
-from streams.settings.model import HttpSettings, Settings
-
-_DISTRIBUTION = "assay"
+from streams.settings.model import Settings
+from streams.topology import HANDLERS
 
 
 def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
@@ -27,26 +23,28 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
     yield Check("Python", "ok", platform.python_version())
     yield check_packages()
     yield Check("configuration", "ok", f"every key of {config_dir()} is known and valid")
-    yield check_java(needed=not named)
-    yield check_jars(cache_folder(), needed=not named)
+    yield from check_installation(needed=not named)
     # Imported after the check of packages, which reports a broken one.
     try:
-        from streams.doctor.kafka import check_kafka
+        from streams.kafka.checks import check_kafka
 
-        yield from check_kafka(settings)
+        kafka = settings.with_kafka().kafka
+        yield from check_kafka(kafka, lambda handler: settings.rules(handler.rules).config_version, named=named)
     except ModuleNotFoundError as error:
         yield _absent("Kafka", error)
     yield from check_trees(settings)
     yield check_port(settings.http)
     try:
-        from streams.doctor.services import check_fetching, check_folder, check_index, check_models
+        from streams.fetch.checks import check_fetching
+        from streams.index.checks import check_index
+        from streams.llm.checks import check_models
+        from streams.query.access import application_url
 
-        yield check_index(settings.index, settings.http)
+        yield check_index(settings.index, application_url(settings.http), ask_index)
         yield from check_fetching(settings.fetch)
-        yield from check_models(settings, ask=ask_models)
-        yield check_folder("cache", cache_folder(), "ASSAY_CACHE_DIR")
-        if not named:
-            yield check_folder("local data", Path(tempfile.gettempdir()), "TMPDIR")
+        models = {handler.name: settings.model_of(handler.name) for handler in HANDLERS if handler.asks_models}
+        yield from check_models(settings.llm, settings.models, models, ask=ask_models)
+        yield from check_folders(needed=not named)
     except ModuleNotFoundError as error:
         yield _absent("services", error)
 
@@ -60,30 +58,15 @@ def _absent(what: str, error: ModuleNotFoundError) -> Check:
 def check_packages() -> Check:
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
-        names = _required(_DISTRIBUTION)
+        required = [text for text in metadata.requires("assay") or () if ";" not in text]
     except metadata.PackageNotFoundError:
         return Check("packages", "fail", "assay is not installed", fix)
-    if missing := [name for name in names if not _is_installed(name)]:
+    names = [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
+    if missing := [name for name in names if not any(metadata.Distribution.discover(name=name))]:
         return Check("packages", "fail", f"{', '.join(missing)} is not installed", fix)
     if others := list(_other_versions(names)):
         return Check("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
     return Check("packages", "ok", f"all {len(names)} are there")
-
-
-def check_java(*, needed: bool) -> Check:
-    try:
-        return Check("Java", "ok", find_java())
-    except BrokerUnavailable as error:
-        return Check("Java", "fail" if needed else "warn", str(error))
-
-
-def check_jars(cache: Path, *, needed: bool) -> Check:
-    if are_cached(cache):
-        return Check("local Kafka", "ok", f"{KAFKA_VERSION} in {cache}")
-    if find_spec("jgo") is not None:
-        return Check("local Kafka", "warn", f"not in {cache} yet", "the first start fetches it (45 MB)")
-    state: CheckState = "fail" if needed else "warn"
-    return Check("local Kafka", state, f"not in {cache}, nothing to fetch it with", install_line("local"))
 
 
 def check_trees(settings: Settings) -> Iterator[Check]:
@@ -97,35 +80,6 @@ def check_trees(settings: Settings) -> Iterator[Check]:
         warning = model.other_config(settings.ranking)
         fits = f"{model.manifest.name} {model.manifest.version} fits the features of today"
         yield Check("ranking trees", "warn" if warning else "ok", warning or fits)
-
-
-def check_port(http: HttpSettings) -> Check:
-    where = f"{http.host}:{http.port}"
-    if not http.enabled:
-        return Check("HTTP port", "ok", "off")
-    try:
-        family = socket.AF_INET6 if ":" in http.host else socket.AF_INET
-        socket.create_server((http.host, http.port), family=family).close()
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            return Check("HTTP port", "fail", f"{where}: {error.strerror}", "set ASSAY_HTTP__HOST, ASSAY_HTTP__PORT")
-        if "port" in http.model_fields_set:
-            return Check("HTTP port", "warn", f"{where} is taken, maybe by `assay run`", "else set ASSAY_HTTP__PORT")
-        return Check("HTTP port", "ok", f"{where} is taken, `assay run` would take a free port")
-    return Check("HTTP port", "ok", f"{where} is free")
-
-
-def _required(distribution: str) -> list[str]:
-    required = [text for text in metadata.requires(distribution) or () if ";" not in text]
-    return [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _other_versions(names: list[str]) -> Iterator[str]:

@@ -1,38 +1,29 @@
 """Checks the configuration of models before the first call: servers, prices and limits.
 
-``assay run`` prints the checks that are not ok when it starts, ``assay doctor`` all of them. No check contains a key.
+``assay run`` prints the checks that are not ok when it starts, ``assay doctor`` all of them and what it finds in the
+journal of paid answers and at the server. No check contains a key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import Literal
 
 from schemas.addresses import web_address
+from streams.llm.journal import JournalError
 from streams.llm.request import cost_of
 from streams.llm.settings import LlmSettings, ModelsSection
+from streams.llm.sqlite_journal import make_journal
+from streams.runtime.amounts import in_money
+from streams.runtime.checks import Check, check_folder
+from streams.runtime.clock import SystemClock
 from streams.runtime.extras import install_line
 
-CheckState = Literal["ok", "note", "warn", "fail"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of one check of the configuration or of a service.
-
-    The state ``note`` marks a setting that may be intended. ``todo`` is what the operator should do; "" for nothing.
-    """
-
-    what: str
-    state: CheckState
-    detail: str
-    todo: str = ""
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.what}: {self.detail}{f'; {self.todo}' if self.todo else ''}"
+_MODEL_SECONDS = 10.0
+_NAMES = 3  # the models of the server that are listed if the configured one is missing
+_LITTLE = 0.1  # the share of the day's budget below which the rest gets a warning
 
 
 def checks_of_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str]) -> list[Check]:
@@ -54,6 +45,81 @@ def checks_of_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str
         *_costs(llm, models, [model for model in tasks if model]),
         *_journal(llm),
     ]
+
+
+def check_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str], *, ask: bool) -> Iterator[Check]:
+    """Adds whether paid answers can be kept, and what was spent; ``ask`` also lists the models of the server."""
+    checks = checks_of_models(llm, models, names)
+    for check in checks:
+        yield replace(check, state="ok") if check.state == "note" else check
+    if llm.offline:
+        return
+    if all(check.what != "paid answers" for check in checks):
+        yield from _spent(llm)
+    if ask:
+        yield _listed(llm, dict.fromkeys(names.values()))
+
+
+def _spent(llm: LlmSettings) -> Iterator[Check]:
+    """Whether a journal that outlives its process can be written, and how much of today's budget is spent."""
+    what, spent, file = "paid answers", 0.0, None if llm.redis_url.get_secret_value() else llm.cache_path
+    if file is None:
+        variable, kept = "ASSAY_LLM__REDIS_URL", Check(what, "ok", "kept in Redis")
+    else:
+        variable = "ASSAY_LLM__CACHE_PATH"
+        kept = check_folder(what, file.absolute().parent, variable, [file])
+        if kept.state == "fail":
+            yield kept
+            return
+    if file is None or file.exists():
+        try:
+            spent = asyncio.run(_spent_today(llm))
+        except JournalError as error:
+            yield Check(what, "fail", str(error), f"repair it, or see {variable}; without it no model is asked")
+            return
+    yield kept
+    if (budget := llm.budget_usd_per_day) is not None:
+        is_little = spent >= (1 - _LITTLE) * budget
+        todo = "raise ASSAY_LLM__BUDGET_USD_PER_DAY, or wait for midnight UTC" if is_little else ""
+        found = f"{in_money(spent)} of {in_money(budget)} are spent today"
+        yield Check("spent", "warn" if is_little else "ok", found, todo)
+
+
+async def _spent_today(llm: LlmSettings) -> float:
+    store = make_journal(llm)
+    try:
+        async with asyncio.timeout(_MODEL_SECONDS):
+            return await store.booked(SystemClock().now().date().isoformat())
+    except TimeoutError:
+        raise JournalError(f"no answer within {_MODEL_SECONDS:g} s") from None
+    finally:
+        await store.aclose()
+
+
+def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
+    import httpx2  # of another extra; the start of a worker needs none of this
+
+    from streams.llm.client import OPENAI  # its import takes long
+
+    what, where, key = "model server", llm.base_url or OPENAI, llm.api_key.get_secret_value()
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        response = httpx2.get(f"{where.rstrip('/')}/models", headers=headers, timeout=_MODEL_SECONDS)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        return Check(what, "fail", f"{where}: {type(error).__name__}", "see ASSAY_LLM__BASE_URL")
+    if response.status_code in (401, 403):
+        return Check(what, "fail", f"{where} refuses the key ({response.status_code})", "see ASSAY_LLM__API_KEY")
+    if response.status_code != 200:
+        return Check(what, "warn", f"{where} answers {response.status_code} and lists no models")
+    try:
+        names = [str(model["id"]) for model in response.json()["data"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return Check(what, "warn", f"{where} answers, but lists no models")
+    if missing := [model for model in models if model and model not in names]:
+        others = ", ".join(name[:60] for name in names[:_NAMES])
+        found = f"{where} has no model {', '.join(missing)}; it has {len(names)}, such as {others}"
+        return Check(what, "fail", found, "see ASSAY_LLM__MODEL")
+    return Check(what, "ok", f"{where} answers and has the model")
 
 
 def _offline(names: Mapping[str, str]) -> Check:

@@ -1,1 +1,1 @@
-"""Decisions, amounts and the state of the flow for people: the command line and the console share them."""
+"""Decisions and the state of the flow for people: the command line and the console share them."""

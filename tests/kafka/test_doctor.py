@@ -2,9 +2,9 @@
 
 import asyncio
 
-from streams.doctor.kafka import check_kafka
+from streams.kafka.checks import check_kafka
 from streams.kafka.topics import plan_topics
-from streams.llm.checks import Check
+from streams.runtime.checks import Check
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import Installing, install, installed, page
@@ -13,8 +13,8 @@ SCORE_PAGE = HANDLERS[0]
 
 
 async def findings(settings: Settings) -> dict[str, Check]:
-    found = await asyncio.to_thread(lambda: list(check_kafka(settings)))
-    return {finding.what: finding for finding in found}
+    found = check_kafka(settings.kafka, lambda handler: settings.rules(handler.rules).config_version, named=True)
+    return {finding.what: finding for finding in await asyncio.to_thread(list, found)}
 
 
 async def test_healthy_installation_is_reported_line_by_line(installing: Installing) -> None:

@@ -1,13 +1,11 @@
 """Other releases of Kafka than the local one: the most important tests of this folder run on them too."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from streams.doctor.kafka import check_kafka
 from streams.local_kafka import install
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.topology import REPLAYS
@@ -15,6 +13,7 @@ from tests.kafka.installation import CRAWLED, SCORED, Installing, page
 from tests.kafka.replays import replayed
 from tests.kafka.test_at_least_once import test_failed_commit_repeats_outputs_under_the_same_ids  # noqa: F401
 from tests.kafka.test_dlq import test_original_bytes_and_headers_come_back  # noqa: F401
+from tests.kafka.test_doctor import findings
 from tests.kafka.test_lag import test_caught_up_group_has_no_lag_behind_transaction_markers  # noqa: F401
 from tests.kafka.test_late_commit import proxy, test_late_commit_of_a_replaced_producer_is_refused  # noqa: F401
 from tests.kafka.test_pipeline import (  # noqa: F401
@@ -55,7 +54,7 @@ def kafka(release: str) -> Iterator[str]:
 
 async def test_the_doctor_finds_a_healthy_installation(installing: Installing, release: str) -> None:
     assay = await installing()
-    found = {finding.what: finding for finding in await asyncio.to_thread(lambda: list(check_kafka(assay.settings)))}
+    found = await findings(assay.settings)
     assert found["Kafka"].state == found["transactions"].state == "ok"
     assert RELEASES[release] in found["Kafka"].detail
 

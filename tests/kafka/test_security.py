@@ -16,7 +16,6 @@ from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.app.application import Application
 from streams.console.app import make_context
 from streams.console.reviews import Marks
-from streams.doctor.kafka import check_kafka
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_lags
 from streams.kafka.topics import create_topics, needed_acls
@@ -26,6 +25,7 @@ from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer, until
 from tests.kafka.secured_kafka import MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
+from tests.kafka.test_doctor import findings
 from tests.samples import run_assay
 from tests.tables import tables
 
@@ -82,9 +82,9 @@ async def test_every_kind_of_client_is_let_in(
     await assay.feed([page(1)])
     await assay.feed([page(2)], transactional=True)
     assert {record.key for record in await assay.read(CRAWLED)} == {page(1)[0], page(2)[0]}
-    findings = await asyncio.to_thread(lambda: list(check_kafka(assay.settings)))
-    assert findings[0].detail.startswith(f"{secured.at(listener)}, 1 broker, ")
-    assert "fail" not in {finding.state for finding in findings}
+    found = await findings(assay.settings)
+    assert found["Kafka"].detail.startswith(f"{secured.at(listener)}, 1 broker, ")
+    assert "fail" not in {finding.state for finding in found.values()}
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = TABLES["refused"]
@@ -115,7 +115,7 @@ def test_a_refused_client_says_why_and_what_to_do(
     assert run(section, "topics", "list") == 1
     [line] = capsys.readouterr().err.splitlines()
     assert re.match(f"assay topics: Kafka at {secured.at(listener)} .*{expected}", line)
-    [finding] = check_kafka(settings_of(section))
+    [finding] = asyncio.run(findings(settings_of(section))).values()
     assert (finding.what, finding.state) == ("Kafka", "fail")
     assert re.search(expected, finding.detail)
 

@@ -8,6 +8,7 @@ import pytest
 from faststream.asgi import AsgiFastStream
 
 from streams.app.application import probe
+from streams.http.checks import check_port
 from streams.http.server import HttpServer, PortTakenError
 from streams.pipeline.health import HealthReport
 from streams.settings.model import HttpSettings
@@ -231,3 +232,13 @@ async def test_all_addresses_of_version_6_are_those_of_version_4_too() -> None:
         pytest.skip("this machine has no IPv6")
     async with HttpServer(asgi_of({"/healthz": HealthReport(())}), HttpSettings(host="::", port=0)) as server:
         assert (await get(f"127.0.0.1:{server.address.rpartition(':')[2]}", "/healthz"))[0] == 200
+
+
+def test_the_check_of_the_port_reports_an_occupied_one(taken: int) -> None:
+    assert check_port(HttpSettings(port=taken)).state == "warn"
+    # The port is the default and not configured: the server would use another one.
+    unnamed = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=taken)
+    assert check_port(unnamed).state == "ok"
+    assert check_port(HttpSettings(port=0)).state == "ok"
+    assert check_port(HttpSettings(enabled=False)).detail == "off"
+    assert check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"

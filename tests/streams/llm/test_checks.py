@@ -1,14 +1,19 @@
-"""Checks before the first question: the model in use, and settings that cannot be meant."""
+"""Checks before the first question: the model in use, and settings that cannot be meant; the journal and the server."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
-from streams.llm.checks import Check, checks_of_models
+from streams.llm.checks import check_models, checks_of_models
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
+from streams.llm.sqlite_journal import make_journal
+from streams.runtime.checks import Check
+from streams.runtime.clock import SystemClock
 from streams.settings.model import SettingsError, load_settings
+from tests.streams.llm.model_server import model_server, raw
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -69,11 +74,71 @@ def test_a_local_server_begins_at_a_higher_rate(url: str, rate: str) -> None:
 
 
 def test_nothing_that_is_said_shows_a_key() -> None:
-    everything = "; ".join(
-        check.sentence for check in said(models=UNPRICED, api_key="sesame", redis_url="redis://:sesame@localhost:1/0")
-    )
-    assert everything
-    assert "sesame" not in everything
+    secret: dict[str, Any] = {"api_key": "sesame", "redis_url": "redis://:sesame@127.0.0.1:1/0"}
+    checks = [*said(models=UNPRICED, **secret), *found(model="m", **secret).values()]
+    assert (checks[-1].what, checks[-1].state) == ("paid answers", "fail"), "there is no Redis"
+    assert "sesame" not in "; ".join(check.sentence for check in checks)
+
+
+# --- what `assay doctor` adds ----------------------------------------------------------------------------------------
+
+
+def found(ask: bool = False, **llm: Any) -> dict[str, Check]:
+    settings = LlmSettings(**llm)
+    checks = check_models(settings, ModelsSection(), {"judge_relevance": settings.model}, ask=ask)
+    return {check.what: check for check in checks}
+
+
+def test_spending_of_the_day_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    bound: dict[str, Any] = {"api_key": "k", "model": "m", "cache_path": path, "budget_usd_per_day": 2}
+    assert found(**bound)["spent"].detail == "$0 of $2.00 are spent today"
+    assert not path.exists()
+
+    async def spend(usd: float) -> None:
+        store = make_journal(LlmSettings(cache_path=path))
+        await store.book({SystemClock().now().date().isoformat(): None}, usd)
+        await store.aclose()
+
+    asyncio.run(spend(1.5))
+    assert (found(**bound)["spent"].state, found(**bound)["spent"].detail) == ("ok", "$1.50 of $2.00 are spent today")
+    asyncio.run(spend(0.5))
+    assert found(**bound)["spent"].state == "warn"
+
+
+def test_where_paid_answers_are_kept_is_looked_at(tmp_path: Path) -> None:
+    assert found(api_key="k", model="m", cache_path=tmp_path / "a.sqlite")["paid answers"].state == "ok"
+    (tmp_path / "file").write_text("no database at all, but long enough to be looked at as one")
+    for path in (tmp_path / "file" / "a.sqlite", tmp_path / "file"):
+        assert found(api_key="k", model="m", cache_path=path)["paid answers"].state == "fail"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "state", "word"),
+    [
+        (200, b'{"data": [{"id": "m"}, {"id": "n"}]}', "ok", "has the model"),
+        (200, b'{"data": [{"id": "n"}]}', "fail", "such as n"),
+        (200, b"<html>", "warn", "lists no models"),
+        (200, b"[" * 100_000, "warn", "lists no models"),
+        (401, b"{}", "fail", "refuses the key"),
+        (404, b"{}", "warn", "404"),
+    ],
+)
+async def test_a_server_is_asked_for_its_models_where_that_is_wished(
+    status: int, body: bytes, state: str, word: str, tmp_path: Path
+) -> None:
+    async with model_server(raw(body, status)) as server:
+        given = {"base_url": server.base_url, "model": "m", "cache_path": tmp_path / "a.sqlite"}
+        findings = await asyncio.to_thread(lambda: found(True, **given))
+    assert [asked.path for asked in server.asked] == ["/v1/models"]
+    assert (findings["model server"].state, word in findings["model server"].detail) == (state, True)
+
+
+def test_missing_model_server_is_reported(tmp_path: Path) -> None:
+    findings = found(True, base_url="http://127.0.0.1:1/v1", model="m", cache_path=tmp_path / "a.sqlite")
+    assert findings["model server"].state == "fail"
+    quiet = found(False, base_url="http://127.0.0.1:1/v1", model="m", cache_path=tmp_path / "a.sqlite")
+    assert "model server" not in quiet
 
 
 # --- settings that are refused at start ------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
-from streams.doctor.services import check_fetching
 from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
+from streams.fetch.checks import check_fetching
 from streams.fetch.settings import FetchSettings
 from streams.llm.journal import JournalError
 from streams.llm.sqlite_journal import STEPS as JOURNAL_STEPS

@@ -2,8 +2,8 @@
 
 import pytest
 
+from streams.runtime.amounts import in_short
 from streams.topology import TOPICS, Topic
-from streams.views.amounts import in_short
 from streams.views.flow import quantile
 from streams.views.words import reasons_of, verdict_of
 from tests.samples import EXAMPLES

@@ -1,16 +1,16 @@
-"""The doctor's findings about Kafka: without a broker, and for given lags, dead letters and decisions."""
+"""The checks of Kafka: without a broker, and for given lags, settings of brokers and decisions."""
 
 import socket
 from datetime import UTC, datetime
 
 import pytest
 
-from streams.doctor import kafka as doctor_kafka
-from streams.doctor.kafka import check_kafka, judge_groups, judge_retention, judge_versions
+from streams.kafka import checks
+from streams.kafka.checks import check_kafka, judge_groups, judge_retention, judge_versions
 from streams.kafka.groups import GroupLag, PartitionLag
 from streams.kafka.lookups import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings
-from streams.settings.model import load_settings
+from streams.runtime.checks import Check
 from streams.topology import HANDLERS
 from tests.tables import tables
 
@@ -26,23 +26,24 @@ def lag(
     return GroupLag(handler, "t", "g", True, records, seconds, left, members, delay_seconds=delay)
 
 
+def found(address: str, *, named: bool = False) -> list[Check]:
+    return list(check_kafka(KafkaSettings(bootstrap_servers=address), lambda _: "", named=named))
+
+
 def test_missing_kafka_is_reported_with_a_remedy() -> None:
-    [finding] = check_kafka(load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}))
+    [finding] = found("127.0.0.1:1", named=True)
     assert finding.state == "fail"
     assert "assay broker" in finding.detail
 
 
 def test_the_default_address_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
-    monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", "127.0.0.1:1")
-    [finding] = check_kafka(load_settings())
+    [finding] = found("127.0.0.1:1")
     assert (finding.state, finding.detail) == ("warn", "none at 127.0.0.1:1, the default address")
     assert "assay broker --detach" in finding.todo
-    monkeypatch.setattr(doctor_kafka, "SECONDS", 0.2)
+    monkeypatch.setattr(checks, "SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", where)
-        [finding] = check_kafka(load_settings())
+        [finding] = found(where)
     assert (finding.state, where in finding.detail, "did not answer within" in finding.detail) == ("fail", True, True)
 
 
@@ -83,5 +84,5 @@ def test_decisions_under_other_rules_are_reported() -> None:
 def test_unsuitable_broker_settings_are_reported(
     values: dict[str, str | None], brokers: int, found: tuple[tuple[str, str], ...]
 ) -> None:
-    findings = doctor_kafka._suits(KafkaSettings(), brokers, values)
+    findings = checks._suits(KafkaSettings(), brokers, values)
     assert [(finding.what, finding.state) for finding in findings] == list(found)

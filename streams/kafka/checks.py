@@ -1,4 +1,4 @@
-"""The checks of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers."""
+"""The checks of ``assay doctor`` of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -20,11 +21,10 @@ from streams.kafka.lookups import LatestDecisions, read_dated_after, read_latest
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
 from streams.kafka.trouble import explain_trouble
-from streams.llm.checks import Check
+from streams.runtime.amounts import in_time
+from streams.runtime.checks import Check
 from streams.runtime.clock import SystemClock
-from streams.settings.model import Settings
-from streams.topology import HANDLERS, RETENTION_DAYS
-from streams.views.amounts import in_time
+from streams.topology import HANDLERS, RETENTION_DAYS, Handler
 
 SECONDS = 15.0  # the time that the cluster has for each check
 _CONNECT_SECONDS = 3.0
@@ -34,18 +34,23 @@ _LITTLE = 0.25  # the share of the retention below which the rest is reported
 _NAMED = 3
 _OWN_EPOCH = 5  # the EndTxn version from which a late end of a transaction can't end the next one (KIP-890)
 
+_Look = Callable[[KafkaSettings], Coroutine[Any, Any, list[Check]]]
 
-def check_kafka(settings: Settings) -> Iterator[Check]:
-    if not settings.kafka.bootstrap_servers:
-        settings = settings.with_kafka()
-        if not _listens(where := settings.kafka.bootstrap_servers):
-            none = f"none at {where}, the default address"
-            yield Check("Kafka", "warn", none, "`assay broker --detach` starts one, `assay demo` its own")
-            return
+
+def check_kafka(kafka: KafkaSettings, config_version: Callable[[Handler], str], *, named: bool) -> Iterator[Check]:
+    """The checks of a cluster, until one finds no Kafka; each takes ``SECONDS`` at most.
+
+    ``named`` is whether the configuration names the cluster; none at the default address is no failure.
+    """
+    if not named and not _listens(where := kafka.bootstrap_servers):
+        none = f"none at {where}, the default address"
+        yield Check("Kafka", "warn", none, "`assay broker --detach` starts one, `assay demo` its own")
+        return
     # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    for look in (_cluster, _topics, _groups, _clocks, _decisions, _index):
-        found = asyncio.run(_findings(look, settings))
+    looks: tuple[_Look, ...] = (_cluster, _topics, _groups, _clocks, partial(_decisions, config_version), _index)
+    for look in looks:
+        found = asyncio.run(_findings(look, kafka))
         yield from found
         if any(finding.what == "Kafka" and finding.state == "fail" for finding in found):
             return
@@ -60,24 +65,24 @@ def _listens(address: str) -> bool:
     return True
 
 
-async def _findings(look: Callable[[Settings], Coroutine[Any, Any, list[Check]]], settings: Settings) -> list[Check]:
+async def _findings(look: _Look, kafka: KafkaSettings) -> list[Check]:
     try:
-        return await asyncio.wait_for(look(settings), SECONDS)
+        return await asyncio.wait_for(look(kafka), SECONDS)
     except TimeoutError:
-        found = f"{settings.kafka.bootstrap_servers} did not answer within {SECONDS:g} s"
+        found = f"{kafka.bootstrap_servers} did not answer within {SECONDS:g} s"
         return [Check("Kafka", "fail", found, "look at its logs")]
     except (KafkaError, OSError, ValueError) as error:
-        return [Check("Kafka", "fail", await explain_trouble(error, settings.kafka))]
+        return [Check("Kafka", "fail", await explain_trouble(error, kafka))]
 
 
-async def _cluster(settings: Settings) -> list[Check]:
-    async with opened(make_admin(settings.kafka)) as admin:
+async def _cluster(kafka: KafkaSettings) -> list[Check]:
+    async with opened(make_admin(kafka)) as admin:
         brokers = (await admin.describe_cluster())["brokers"]
         node = brokers[0]["node_id"]
         responses = await admin.describe_configs([ConfigResource(ConfigResourceType.BROKER, str(node))])
         versions = (await admin._client.send(node, ApiVersionRequest())).api_versions
     values = {e[0]: e[1] for response in responses for *_, entries in response.resources for e in entries}
-    count, kafka = len(brokers), settings.kafka
+    count = len(brokers)
     offered = {key: (oldest, newest) for key, oldest, newest in versions}
     used = EndTxnRequest("", 0, 0, True).prepare(offered).API_VERSION
     end = f"EndTxn version {used}, the brokers offer {offered[EndTxnRequest.API_KEY][1]}"
@@ -114,8 +119,8 @@ def _suits(kafka: KafkaSettings, brokers: int, values: Mapping[str, str | None])
         yield Check("replication", "warn", found, "set ASSAY_KAFKA__REPLICATION_FACTOR=3")
 
 
-async def _topics(settings: Settings) -> list[Check]:
-    planned, differences = len(plan_topics(settings.kafka)), await find_differences(settings.kafka)
+async def _topics(kafka: KafkaSettings) -> list[Check]:
+    planned, differences = len(plan_topics(kafka)), await find_differences(kafka)
     missing = sum(difference.what == "topic" for difference in differences)
     found = []
     if missing:
@@ -126,10 +131,10 @@ async def _topics(settings: Settings) -> list[Check]:
     return found or [Check("topics", "ok", f"all {planned} as declared")]
 
 
-async def _groups(settings: Settings) -> list[Check]:
-    lags = await read_lags(settings.kafka, HANDLERS, SystemClock())
-    dead = await read_dead_letters(settings.kafka, HANDLERS, SystemClock())
-    return [*judge_groups(lags), *judge_retention(lags), judge_dead_letters(dead)]
+async def _groups(kafka: KafkaSettings) -> list[Check]:
+    lags = await read_lags(kafka, HANDLERS, SystemClock())
+    dead = await read_dead_letters(kafka, HANDLERS, SystemClock())
+    return [*judge_groups(lags), *judge_retention(lags), _judge_dead_letters(dead)]
 
 
 def judge_groups(lags: Sequence[GroupLag]) -> Iterator[Check]:
@@ -161,7 +166,7 @@ def judge_retention(lags: Sequence[GroupLag]) -> Iterator[Check]:
             yield Check("retention", "fail", found, f"`assay run {lag.handler}`, or raise the topic's retention.ms")
 
 
-def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Check:
+def _judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Check:
     waiting = [letters for letters in dead if letters.records]
     if not waiting:
         return Check("dead letters", "ok", "no dead letters")
@@ -170,11 +175,11 @@ def judge_dead_letters(dead: Sequence[DeadLettersStanding]) -> Check:
     return Check("dead letters", "warn", found, "`assay dlq list` shows why, `assay dlq redrive` sends them again")
 
 
-async def _clocks(settings: Settings) -> list[Check]:
+async def _clocks(kafka: KafkaSettings) -> list[Check]:
     """Whether records have timestamps in the future; ages and retention depend on timestamps."""
     now = SystemClock().now()
-    topics = {topic.name for topic in plan_topics(settings.kafka)}
-    dated = await read_dated_after(settings.kafka, topics, now + timedelta(seconds=_SKEW_SECONDS))
+    topics = {topic.name for topic in plan_topics(kafka)}
+    dated = await read_dated_after(kafka, topics, now + timedelta(seconds=_SKEW_SECONDS))
     if not dated:
         return [Check("clocks", "ok", f"no record is dated more than {in_time(_SKEW_SECONDS)} ahead of this machine")]
     ahead = in_time((max(dated.values()) - now).total_seconds())
@@ -182,16 +187,16 @@ async def _clocks(settings: Settings) -> list[Check]:
     return [Check("clocks", "warn", found, "synchronize this machine, the brokers and the producers with NTP")]
 
 
-async def _decisions(settings: Settings) -> list[Check]:
-    latest = await read_latest_decisions(settings.kafka, HANDLERS)
-    return [judge_versions(latest, {h.name: settings.rules(h.rules).config_version for h in HANDLERS})]
+async def _decisions(config_version: Callable[[Handler], str], kafka: KafkaSettings) -> list[Check]:
+    latest = await read_latest_decisions(kafka, HANDLERS)
+    return [judge_versions(latest, {handler.name: config_version(handler) for handler in HANDLERS})]
 
 
-async def _index(settings: Settings) -> list[Check]:
-    return [judge_outdated(*await read_outdated_points(settings.kafka))]
+async def _index(kafka: KafkaSettings) -> list[Check]:
+    return [_judge_outdated(*await read_outdated_points(kafka))]
 
 
-def judge_outdated(outdated: int, pages: int) -> Check:
+def _judge_outdated(outdated: int, pages: int) -> Check:
     if not outdated:
         return Check("indexed pages", "ok", f"the last {pages:,} have the points of their last decision")
     found = f"{outdated:,} of the last {pages:,} have points of an older decision than pages.scored.v1"
@@ -199,6 +204,7 @@ def judge_outdated(outdated: int, pages: int) -> Check:
 
 
 def judge_versions(last: LatestDecisions, here: Mapping[str, str]) -> Check:
+    """Whether the last decisions were made under the rules ``here``: the configuration's version of each handler."""
     latest, hidden = last.of, last.only_replayed
     others = [name for name, decision in latest.items() if decision.config_version != here[name]]
     if hidden and not others:
