@@ -42,6 +42,7 @@ async def open_account(settings: Settings, plan: str, now: float) -> None:
     Raises JournalError if the journal can't be opened or written.
     """
     async with aclosing(make_journal(settings.llm)) as journal:
+        # An answer with the account's name shows, until it expires, that this journal knows the plan.
         await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, [account_of(plan)], 0.0)
 
 
