@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.command import AsJson, Config, command_group, confirm, load_settings, run_with_kafka
 from streams.cli.output import print_rows, show, tell
-from streams.replay.plan import ReplayRequest, existing, is_done, make_plan, routes, stage_of
+from streams.replay.plan import ReplayRequest, existing, make_plan, routes, stage_of
 from streams.runtime.amounts import in_money
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
@@ -275,7 +275,7 @@ def _plan_lines(account: PlanStatus) -> Iterator[str]:
         lines["records"] = "; ".join(chosen)
     yield from (f"  {what:10} {text}" for what, text in lines.items())
     stage = stage_of(plan)
-    state = "done" if is_done(plan) else f"{account.remaining:,} of {account.total:,} left"
+    state = "done" if plan.is_done else f"{account.remaining:,} of {account.total:,} left"
     state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
     yield f"  {stage.handler}: {state}; reads {stage.topic}, writes to"
     yield from (f"    {topic}" for topic in routes(plan).values())

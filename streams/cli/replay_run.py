@@ -27,16 +27,7 @@ from streams.replay.admin import create, resolved
 from streams.replay.budget import cost_problems
 from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
-from streams.replay.plan import (
-    ReplayError,
-    ReplayRequest,
-    ReplayTroubleError,
-    handler_of,
-    is_done,
-    make_plan,
-    routes,
-    stage_of,
-)
+from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, handler_of, make_plan, routes, stage_of
 from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import Bound, count, places_of
@@ -153,7 +144,7 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, outdated:
     topics = list(routes(plan).values())
     counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
     counts["outdated"] = outdated
-    remaining = 0 if is_done(plan) else done.remaining if done.handler else None
+    remaining = 0 if plan.is_done else done.remaining if done.handler else None
     left = {"remaining": remaining, "cost_usd": done.spent_usd, "seconds": round(seconds, 2), "topics": topics}
     where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
     counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")

@@ -220,7 +220,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.observer.rebalanced()
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Commits the finished records of the revoked partitions within half of the drain budget, and closes them."""
+        """Finishes, commits and closes within half of the drain budget, because the whole group waits meanwhile."""
         self._rebalancing_since = self.clock.monotonic()
         self.rebalancing = True
         await self._close(list(revoked), self.settings.drain_seconds / 2)

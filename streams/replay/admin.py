@@ -33,7 +33,6 @@ from streams.replay.plan import (
     created,
     existing,
     handler_of,
-    is_done,
     is_paid,
     judge_of,
     moved,
@@ -48,8 +47,7 @@ from streams.replay.selection import decision_ranges, make_selector
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 
-_LEAVE_LOOKS = 60
-"""A process gets so many looks to notice that its plan is cancelled and to finish its records in flight."""
+_LEAVE_LOOKS = 60  # until a process has noticed that its plan is cancelled, and has finished its records in flight
 _DELETED_LOOKS, _DELETED_SECONDS = 100, 0.1
 """How often it is looked whether the topics of a plan are gone, and how long after the last look."""
 
@@ -138,7 +136,7 @@ async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], n
     Raises ReplayError if there is such a plan.
     """
     mine = plans.get(name)
-    if mine is None or is_done(mine) or not is_paid(handler_of(mine), settings):
+    if mine is None or mine.is_done or not is_paid(handler_of(mine), settings):
         return
     handler = stage_of(mine).handler
     others = {
@@ -197,10 +195,10 @@ async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[P
     """How far plans have come, in their order. Raises KafkaError."""
     groups = [PlanGroup(settings.kafka, plan) for plan in plans]
     async with opened(make_admin(settings.kafka)) as admin:
-        states = await read_groups(admin, sorted(group.name for group in groups if not is_done(group.plan)))
+        states = await read_groups(admin, sorted(group.name for group in groups if not group.plan.is_done))
     found = []
     for group in groups:
-        plan, total = group.plan, 0 if is_done(group.plan) else count(stage_of(group.plan).ranges)
+        plan, total = group.plan, 0 if group.plan.is_done else count(stage_of(group.plan).ranges)
         state = states.get(group.name, GroupState())
         left = remaining(state, group.ends) if total else 0
         spent: float | None = None if asks_models(plan) else 0.0

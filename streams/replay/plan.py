@@ -209,11 +209,6 @@ def finished(newest: ReplayPlan) -> ReplayPlan | None:
     return transition(newest, ReplayState.FINISHED, stage=len(newest.stages))
 
 
-def is_done(plan: ReplayPlan) -> bool:
-    """Whether the plan was finished; it may have been dropped since."""
-    return plan.stage > 0
-
-
 def with_stage(plan: ReplayPlan, **changes: Any) -> ReplayPlan:
     return plan.model_copy(update={"stages": (stage_of(plan).model_copy(update=changes),)})
 

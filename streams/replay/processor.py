@@ -82,7 +82,6 @@ def is_late(lag: GroupLag, slo_seconds: float) -> bool:
 class ReplayProgress:
     """How far a plan has come; counts of records are of this process."""
 
-    plan: str
     handler: str = ""
     total: int = 0
     remaining: int = 0
@@ -156,10 +155,7 @@ class ReplayProcessor(RecordProcessor):
 
 @dataclass
 class CostLimitedServices:
-    """A ``Services`` that does not return from a model request that the cost limit refused.
-
-    Once no other request is in flight, ``PlanWork`` stops, which cancels it.
-    """
+    """A ``Services`` whose model request does not return if the cost limit refuses it: ``PlanWork`` cancels it."""
 
     services: Services
     account: CostAccount | None

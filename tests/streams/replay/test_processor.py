@@ -65,7 +65,7 @@ class Bench:
             routes={**places, dead_letter_topic(handler.consumes.name, handler.group): LETTERS},
             pace=self.pace,
             metrics=self.metrics,
-            progress=ReplayProgress("again"),
+            progress=ReplayProgress(),
         )
 
     def counted(self, outcome: str) -> float:
