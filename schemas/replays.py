@@ -153,3 +153,8 @@ class ReplayPlan(Event):
     fetch: bool = False
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was finished; it may have been dropped since."""
+        return self.stage > 0

@@ -169,9 +169,6 @@ class Application:
         await asyncio.gather(self._queries.drain(budget), *(group.stop(budget) for group in self.groups))
         self.drained = True
 
-    async def caught_up(self) -> bool:
-        return await self.drain_detector.reached()
-
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
             self._own_services.open_models()

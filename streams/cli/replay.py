@@ -275,7 +275,7 @@ def _plan_lines(account: PlanStatus) -> Iterator[str]:
         lines["records"] = "; ".join(chosen)
     yield from (f"  {what:10} {text}" for what, text in lines.items())
     stage = stage_of(plan)
-    state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
+    state = "done" if plan.is_done else f"{account.remaining:,} of {account.total:,} left"
     state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
     yield f"  {stage.handler}: {state}; reads {stage.topic}, writes to"
     yield from (f"    {topic}" for topic in routes(plan).values())

@@ -23,7 +23,7 @@ from streams.cli.replay import RunOptions
 from streams.cli.run import outdated_writes
 from streams.http.server import HttpServer
 from streams.kafka.topics import create_topics
-from streams.replay.admin import begin, resolved
+from streams.replay.admin import create, resolved
 from streams.replay.budget import cost_problems
 from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
@@ -124,7 +124,7 @@ async def _carry_out(command: str, settings: Settings, of: str | NewPlan, option
         session = PlanSession(settings, store, name, SystemClock(), metrics, stop, report)
         try:
             if made is not None:
-                await begin(settings, store, made, made.created_at)
+                await create(settings, store, made, made.created_at)
             terms = {"max_cost_usd": options.max_cost, "rate": options.rate} if made is None else {}
             plan = await run_plan(session, {name: value for name, value in terms.items() if value is not None})
         finally:
@@ -144,7 +144,7 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, outdated:
     topics = list(routes(plan).values())
     counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
     counts["outdated"] = outdated
-    remaining = 0 if plan.stage else done.remaining if done.handler else None
+    remaining = 0 if plan.is_done else done.remaining if done.handler else None
     left = {"remaining": remaining, "cost_usd": done.spent_usd, "seconds": round(seconds, 2), "topics": topics}
     where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
     counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")

@@ -31,9 +31,9 @@ from streams.console.objects import Read, position_of
 from streams.console.reviews import Marks, agreement
 from streams.console.store import Condition
 from streams.console.words import link_of
-from streams.replay.selection import DECISION_FIELDS, allowed_values, values_at
+from streams.replay.selection import allowed_values, values_at
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
-from streams.views.words import page_number, reasons_of, verdict_of
+from streams.views.words import DECISION_FIELDS, page_number, reasons_of, verdict_of
 
 _QUEUE = 20  # decisions of the queue that the screen lists
 _LOOKED_AT = 500  # the newest decisions among which unmarked ones are looked for

@@ -27,10 +27,11 @@ from streams.kafka.clients import make_producer, opened
 from streams.kafka.lookups import read_newest_first, record_reader
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topic_table import TopicTable
-from streams.replay.selection import DECISION_FIELDS, identity_of, values_at
+from streams.replay.selection import identity_of, values_at
 from streams.runtime.clock import SystemClock
 from streams.topology import DECISIONS_REVIEWED, handler_named, topic_named
 from streams.topology.codec import decode, encode, timestamp
+from streams.views.words import DECISION_FIELDS
 
 _95_PERCENT = 1.959964
 

@@ -29,8 +29,7 @@ from streams.demo.tally import Tally
 from streams.http.server import HttpServer
 from streams.index.settings import EmbedderSettings
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.groups import paused_reader
-from streams.kafka.log_reader import existing_partitions, records_between
+from streams.kafka.log_reader import existing_partitions, paused_reader, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import create_topics, plan_topics
 from streams.local_kafka.broker import LocalKafka

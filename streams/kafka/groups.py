@@ -7,19 +7,18 @@ partition that is behind, one batch is fetched for the age of its first unread r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 
 from schemas.dead import dead_letter_topic
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.log_reader import assign_paused, patiently, records_between
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.log_reader import patiently, paused_reader, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.clock import Clock
 from streams.topology import Handler
@@ -86,19 +85,6 @@ async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicSta
         numbers = tuple(sorted(partition["partition"] for partition in described["partitions"]))
         states[described["topic"]] = TopicState(numbers, retention.get(described["topic"]))
     return states
-
-
-@asynccontextmanager
-async def paused_reader(
-    kafka: KafkaSettings,
-    partitions: Collection[TopicPartition],
-    client_id: str,
-    **options: Any,
-) -> AsyncIterator[AIOKafkaConsumer]:
-    """A reader that is paused on all these partitions, for ``records_between``; options as of ``make_reader``."""
-    async with opened(make_reader(kafka, client_id=client_id, **options)) as reader:
-        assign_paused(reader, partitions)
-        yield reader
 
 
 async def _read_partitions(

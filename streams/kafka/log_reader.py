@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import aclosing
-from typing import TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
@@ -214,6 +214,16 @@ async def spans_from(
     return {at: (min(max(wanted[at], begins[at]), ends[at]), ends[at]) for at in partitions}
 
 
+@asynccontextmanager
+async def paused_reader(
+    kafka: KafkaSettings, partitions: Collection[TopicPartition], client_id: str, **options: Any
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A reader that is paused on all these partitions, for ``records_between``; options as of ``make_reader``."""
+    async with opened(make_reader(kafka, client_id=client_id, **options)) as reader:
+        assign_paused(reader, partitions)
+        yield reader
+
+
 def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartition]) -> None:
     """Assigns all partitions at once: a reader that gets them one by one can stop to deliver records."""
     reader.assign(list(partitions))
@@ -231,8 +241,7 @@ async def read_log(
     wanted = {TopicPartition(kafka.topic_prefix + topic, span.partition): span for span in ranges}
     if not any(span.end > span.start for span in ranges):
         return
-    async with opened(make_reader(kafka, client_id="assay-replay")) as reader:
-        assign_paused(reader, wanted)
+    async with paused_reader(kafka, wanted, "assay-replay") as reader:
         firsts, lasts = await reader.beginning_offsets(list(wanted)), await reader.end_offsets(list(wanted))
         spans = {at: (max(firsts[at], span.start), min(lasts[at], span.end)) for at, span in wanted.items()}
         async with aclosing(records_between(reader, spans)) as records:

@@ -20,8 +20,8 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.event import RUN_HEADER
-from streams.kafka.groups import RECORD_FETCH, paused_reader
-from streams.kafka.log_reader import existing_partitions, records_between
+from streams.kafka.groups import RECORD_FETCH
+from streams.kafka.log_reader import existing_partitions, paused_reader, records_between, spans_from
 from streams.kafka.settings import KafkaSettings
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, Handler
 from streams.topology.codec import decode
@@ -70,9 +70,7 @@ async def record_reader(kafka: KafkaSettings, partitions: Iterable[TopicPartitio
     wanted = set(partitions)
     known = sorted(wanted & {*await existing_partitions(kafka, {at.topic for at in wanted})})
     async with paused_reader(kafka, known, "assay-record", **RECORD_FETCH) as reader:
-        begins, ends = (await reader.beginning_offsets(known), await reader.end_offsets(known)) if known else ({}, {})
-        spans = {at: (begins[at], ends[at]) for at in known}
-        yield RecordReader(reader, spans, kafka.transaction_timeout_seconds)
+        yield RecordReader(reader, await spans_from(reader, known, "earliest"), kafka.transaction_timeout_seconds)
 
 
 async def read_newest_first(

@@ -28,7 +28,7 @@ from streams.llm.journal import (
     is_opening,
     reply_of,
 )
-from streams.llm.replies import Completion
+from streams.llm.replies import MAX_DETAIL, Completion
 from streams.llm.request import Question
 from streams.llm.settings import LlmSettings
 from streams.llm.tasks import keeps_to_protocol
@@ -141,7 +141,8 @@ class Accounting:
         await asyncio.gather(*self._unfinished)
         await self.tally.aclose()
 
-    async def known(self, question: Question) -> ModelReply | ModelFailed | None:
+    async def recall(self, question: Question) -> ModelReply | ModelFailed | None:
+        """The kept answer, which costs nothing; None if the journal has none."""
         looking = self.journal.get(question.key, self.clock.now().timestamp())
         text = await self._wait(question, question.left / 2, looking)
         if text is None or (answer := from_journal(text)) is None:
@@ -166,6 +167,7 @@ class Accounting:
         return after
 
     async def keep(self, question: Question, completion: Completion) -> ModelReply | ModelFailed:
+        """Stores a paid answer and corrects its booking, in one step, and then returns it."""
         llm, task, model = self.llm, question.need.task, question.model
         prompt_tokens, completion_tokens = question.tokens_of(completion)
         answer = StoredAnswer(
@@ -199,7 +201,7 @@ class Accounting:
             log.warning("an answer is stored late", task=task, model=model)
         except JournalError as error:
             # The answer is paid. Without returning it, the record would be retried and the answer paid again.
-            log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
+            log.error("an answer could not be stored", task=task, model=model, error=str(error)[:MAX_DETAIL])
             stored = None
         before, after = question.rejected_tokens
         self.metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens + before)
@@ -267,7 +269,7 @@ async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]
         if undo is not None:
             await undo(result)
     except JournalError as error:
-        log.error("the journal failed after its caller had left", error=str(error)[:300])
+        log.error("the journal failed after its caller had left", error=str(error)[:MAX_DETAIL])
 
 
 _WRITE_SECONDS = 2.0  # between two writes: a write for each cached answer would take longer than the answer

@@ -1,7 +1,8 @@
 """Sends one request to an OpenAI-compatible server and returns an answer or a classified failure.
 
 The client library neither retries nor follows redirects here. A response is bounded before it is parsed. The client
-remembers parameters that a model refuses, leaves them out from then on, and returns ``Trouble.ADAPT`` once for each.
+remembers parameters that a model refuses, leaves them out from then on, and returns ``FailureKind.ADAPT`` once for
+each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import structlog
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from streams.llm.journal import definition_of
-from streams.llm.replies import MAX_DETAIL, Answer, Failure, Trouble, read_completion
+from streams.llm.replies import MAX_DETAIL, Answer, Failure, FailureKind, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.runtime.backoff import retry_after
 from streams.runtime.server_address import without_secret
@@ -126,13 +127,13 @@ class ModelClient:
             if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
                 # Nothing was sent, so the error contains no text of a question.
                 what = f"{type(cause).__name__}: {cause}".rstrip(": ")
-                return Failure(Trouble.DOWN, self._safe(f"{self._unreachable()}: {what}"))
+                return Failure(FailureKind.DOWN, self._safe(f"{self._unreachable()}: {what}"))
             return self._broken(cause or error)
         except (openai.OpenAIError, httpx2.HTTPError, ResponseTooLargeError, OSError) as error:
             return self._broken(error)
         completion = read_completion(response.content, len(response.request.content), most)
         if completion is None:
-            return Failure(Trouble.PASSING, "the response is no completion")
+            return Failure(FailureKind.PASSING, "the response is no completion")
         usage = completion.usage
         if usage is not None and usage.excess and model not in self._excessive:
             # Once for each model: it uses hidden tokens, or its server counts wrongly.
@@ -169,22 +170,22 @@ class ModelClient:
         if (wait := retry_after(headers, self._now())) is not None:
             wait = min(wait, self._longest_pause)
         if status == 429 or (status in (503, 529) and wait is not None):
-            return Failure(Trouble.LIMITED, cause, wait, server_text)
+            return Failure(FailureKind.LIMITED, cause, wait, server_text)
         if status in (400, 422):
             for name in _REFUSABLE:
                 if name in body and _is_about(name, str(error)):
                     self._left_out.setdefault(model, set()).add(name)
-                    return Failure(Trouble.ADAPT, cause, None, server_text)
+                    return Failure(FailureKind.ADAPT, cause, None, server_text)
         if status in (401, 402, 404, 407) or 300 <= status < 400:
-            return Failure(Trouble.ACCESS_DENIED, cause, wait, server_text)
+            return Failure(FailureKind.ACCESS_DENIED, cause, wait, server_text)
         # 403 may be about the key, or about a question that a filter rejects.
         if status >= 500 or status in (403, 408, 409, 425):
-            return Failure(Trouble.PASSING, cause, wait, server_text)
-        return Failure(Trouble.REQUEST, cause, None, server_text)
+            return Failure(FailureKind.PASSING, cause, wait, server_text)
+        return Failure(FailureKind.REQUEST, cause, None, server_text)
 
     def _broken(self, error: BaseException) -> Failure:
         """A failure of the response; the text of the error may quote it."""
-        return Failure(Trouble.PASSING, type(error).__name__, None, self._safe(str(error)))
+        return Failure(FailureKind.PASSING, type(error).__name__, None, self._safe(str(error)))
 
     def _unreachable(self) -> str:
         url = self._openai.base_url

@@ -1,9 +1,9 @@
 """The gateway to language models: returns the answer to a question, or why no model answered.
 
-The gateway looks for the answer in the journal first. Identical questions at the same time share one call and its
-result, also a failure: callers that repeated each other's timeouts would wait for several deadlines. A call then waits
-for its turn within its task's patience, and runs within its task's deadline, which covers all attempts and their
-pauses. The journal has the answer before a caller gets it.
+The gateway looks for the answer in the journal first. Identical questions at the same time share one call in a process
+and its result, also a failure: callers that repeated each other's timeouts would wait for several deadlines. A call
+waits for its turn within its task's patience, books its cost, and runs within its task's deadline, which covers all
+attempts and their pauses. The journal has the answer before a caller gets it.
 
 Errors of three kinds are distinguished. A problem of the question is ``ModelFailed``, and the handler judges it. A
 problem of the model is ``ModelFailed`` too, until several questions in a row have failed. A problem of the provider
@@ -26,7 +26,7 @@ from streams.llm.accounting import Accounting, CostAccount
 from streams.llm.client import GatewaySettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError
 from streams.llm.limits import ModelTurn, NoTurn, Shares
-from streams.llm.replies import Answer, Completion, Failure, Trouble
+from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, FailureKind
 from streams.llm.request import ModelAccess, Question, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.sqlite_journal import make_journal
@@ -47,9 +47,6 @@ class SingleFlight:
 
     def __init__(self) -> None:
         self._pending: dict[str, asyncio.Future[Replied]] = {}
-
-    def __len__(self) -> int:
-        return len(self._pending)
 
     async def share(self, key: str, ask: Callable[[], Awaitable[Replied]]) -> Replied:
         """The first caller asks; the others get its reply as cached. If the first is cancelled, the next asks."""
@@ -137,11 +134,11 @@ class Gateway:
 
     async def _recall_or_ask(self, question: Question) -> Replied:
         try:
-            return await self._accounting.known(question) or await self._ask(question)
+            return await self._accounting.recall(question) or await self._ask(question)
         except BoundReachedError as error:
             return self._unavailable(question.need, question.model, "budget", str(error))
         except JournalError as error:
-            return self._unavailable(question.need, question.model, "journal", str(error)[:300])
+            return self._unavailable(question.need, question.model, "journal", str(error)[:MAX_DETAIL])
 
     async def _ask(self, question: Question) -> Replied:
         """Asks until an answer or a final failure; corrects the booking in any case."""
@@ -154,12 +151,12 @@ class Gateway:
                 entered = await self._enter(question)
                 if isinstance(entered, ModelUnavailable):
                     if question.rejected_reply is not None:
-                        return await self._use_rejected_reply(question, question.rejected_reply)
+                        return await self._use_rejected_reply(question, question.rejected_reply, None)
                     await self._accounting.settle(question)
                     return entered
                 try:
                     result = await self._call(question, entered)
-                    done = await self._judge(question, result)
+                    done = await self._conclude(question, result)
                 finally:
                     breaker.leave(question.breaker_key)
                 if done is not None:
@@ -205,7 +202,7 @@ class Gateway:
             if (usage := result.usage) is not None:
                 used = usage.prompt_tokens + usage.completion_tokens
         except TimeoutError:
-            result = Failure(Trouble.TIMEOUT, f"no answer within {question.policy.deadline_seconds:g} s")
+            result = Failure(FailureKind.TIMEOUT, f"no answer within {question.policy.deadline_seconds:g} s")
         except BaseException:
             question.unanswered += 1
             raise
@@ -220,7 +217,7 @@ class Gateway:
         self._accounting.tally.add(question.need, model, requested=1)
         return result
 
-    async def _judge(self, question: Question, result: Answer | Failure) -> Replied | None:
+    async def _conclude(self, question: Question, result: Answer | Failure) -> Replied | None:
         """The reply after a request; None for another attempt."""
         breaker = question.access.breaker
         if isinstance(result, Answer):
@@ -233,26 +230,26 @@ class Gateway:
         if question.rejected_reply is not None:
             return await self._use_rejected_reply(question, question.rejected_reply, result)
         match result.kind:
-            case Trouble.ADAPT if question.adapted < _ADAPTATIONS:
+            case FailureKind.ADAPT if question.adapted < _ADAPTATIONS:
                 question.adapted += 1
                 log.warning("model refuses a parameter, asking without it", model=question.model)
                 return None
-            case Trouble.LIMITED:
+            case FailureKind.LIMITED:
                 return await self._rate_limited(question, result)
-            case Trouble.ACCESS_DENIED:
+            case FailureKind.ACCESS_DENIED:
                 breaker.open(result.after_seconds)
                 await self._accounting.settle(question)
                 return self._unavailable(question.need, question.model, "shut", result, result.after_seconds)
-            case Trouble.REQUEST | Trouble.ADAPT:
+            case FailureKind.REQUEST | FailureKind.ADAPT:
                 question.access.answered(question.breaker_key)
                 return await self._accounting.failed(question, CallOutcome.ERROR, result.detail)
         question.count_unanswered(result)
         # An attempt that is cut off while it connects would look like a slow model.
-        room = self.llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
+        room = self.llm.connect_seconds if result.kind is FailureKind.DOWN else _LEAST_TRY_SECONDS
         if await self._may_try_again(question, room):
             return None
         breaker.failed(question.breaker_key)
-        if result.kind is Trouble.DOWN or not breaker.closed:
+        if result.kind is FailureKind.DOWN or not breaker.closed:
             await self._accounting.settle(question)
             return self._unavailable(question.need, question.model, "down", result, result.after_seconds)
         return await self._accounting.failed(question, result.outcome, result.detail)
@@ -274,16 +271,14 @@ class Gateway:
         log.info("reply outside the protocol, asking once more", task=question.need.task, model=question.model)
         return True
 
-    async def _use_rejected_reply(
-        self, question: Question, rejected_reply: Completion, result: Failure | None = None
-    ) -> Replied:
-        """Returns the first reply because the second request failed; the cost of both is counted."""
-        if result is not None and result.kind is Trouble.LIMITED:
+    async def _use_rejected_reply(self, question: Question, reply: Completion, result: Failure | None) -> Replied:
+        """Returns the first reply because the second request failed, or got no turn; the cost of both is counted."""
+        if result is not None and result.kind is FailureKind.LIMITED:
             question.access.limiter.rate_limited(self._pause_wanted(result, 1))
         elif result is not None:
             question.count_unanswered(result)
         question.rejected_tokens = (0, 0)  # now counted as the reply
-        return await self._accounting.keep(question, rejected_reply)
+        return await self._accounting.keep(question, reply)
 
     async def _pause_before_a_try(self, question: Question) -> None:
         """Pauses before a later try of a question whose handler asks again itself, at its first message."""

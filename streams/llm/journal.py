@@ -2,6 +2,7 @@
 
 The key of an answer is a hash of everything that the answer depends on. First questions of a conversation and follow-up
 questions are counted separately, because follow-ups are longer and not every conversation has them.
+``sqlite_journal.make_journal`` opens the journal of the settings.
 """
 
 from __future__ import annotations

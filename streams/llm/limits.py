@@ -33,7 +33,7 @@ class RateWindow:
     """A limit of an amount a minute: requests, or tokens."""
 
     def __init__(self, margin: float) -> None:
-        """Nothing may be taken before ``limit``. The window is a minute plus ``margin`` minutes.
+        """Nothing may be taken before ``set_limit``. The window is a minute plus ``margin`` minutes.
 
         Half of the margin makes up for calls that started late.
         """
@@ -44,7 +44,7 @@ class RateWindow:
         self._log: deque[tuple[float, float]] = deque()
         self._taken = 0.0
 
-    def limit(self, amount: float, now: float, fresh: bool = False) -> None:
+    def set_limit(self, amount: float, now: float, fresh: bool = False) -> None:
         """Sets the amount a minute; ``fresh`` starts with the pause that one call costs."""
         self._limit = amount
         if fresh and amount > 0:
@@ -74,6 +74,7 @@ class RateWindow:
         self._due = max(self._due, now) + self._window * part
 
     def correct(self, amount: float) -> None:
+        """Adds an amount, which may be negative, to the last one taken, perhaps by another call."""
         if self._limit > 0 and self._log:
             moment, taken = self._log[-1]
             part = max(amount / self._limit, -taken)
@@ -98,7 +99,7 @@ class TaskQueue:
         self.requests, self.tokens = RateWindow(margin), RateWindow(margin)
         self.in_flight = 0
         self.waiting: deque[asyncio.Event] = deque()
-        self.share = -1.0
+        self.share = -1.0  # -1 before the first turn
 
     def wake(self) -> None:
         if self.waiting:
@@ -202,10 +203,10 @@ class Limiter:
 
     def _adjust(self, task: str, queue: TaskQueue, now: float) -> None:
         share = self._shares.of(task)
-        alone = queue.share < 0 and (share >= 1 or self._shares.at_once)
-        fresh = share > queue.share and not alone
-        queue.requests.limit(self._minute("requests", share, now), now, fresh)
-        queue.tokens.limit(self._minute("tokens", share, now), now)
+        starts_at_once = queue.share < 0 and (share >= 1 or self._shares.at_once)
+        fresh = share > queue.share and not starts_at_once
+        queue.requests.set_limit(self._minute("requests", share, now), now, fresh)
+        queue.tokens.set_limit(self._minute("tokens", share, now), now)
         queue.share = share
 
     def _minute(self, name: Literal["requests", "tokens"], share: float, now: float) -> float:

@@ -103,7 +103,7 @@ def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-class Trouble(Enum):
+class FailureKind(Enum):
     REQUEST = "the server does not accept this request"
     LIMITED = "too many requests"
     PASSING = "the server failed"
@@ -114,7 +114,7 @@ class Trouble(Enum):
 
 
 MAX_DETAIL = 300  # longest description of a failure, in characters
-_OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOutcome.TIMEOUT}
+_OUTCOMES = {FailureKind.LIMITED: CallOutcome.RATE_LIMITED, FailureKind.TIMEOUT: CallOutcome.TIMEOUT}
 """The outcome of all other failures is ``ERROR``."""
 
 
@@ -128,7 +128,7 @@ class Failure:
         server_text: The server's own text, or "". It may repeat the question, so only its caller may see it.
     """
 
-    kind: Trouble
+    kind: FailureKind
     cause: str
     after_seconds: float | None = None
     server_text: str = ""

@@ -13,7 +13,7 @@ from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.journal import StoredAnswer, answer_key, reply_of
 from streams.llm.limits import Limiter, Shares
-from streams.llm.replies import Completion, Failure, Trouble
+from streams.llm.replies import Completion, Failure, FailureKind
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
 from streams.runtime.breaker import CircuitBreaker
 from streams.runtime.clock import Clock
@@ -112,7 +112,7 @@ class Question:
     """One question and what its calls have used so far.
 
     Attributes:
-        key: The key of its answer in the journal.
+        key: The key of its answer in the journal, also of the answer to the question with a correction.
         breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
         prompt_tokens: An estimate.
         day: The day on which ``booked`` USD are booked ahead; "" if none are booked.
@@ -174,8 +174,8 @@ class Question:
 
     def count_unanswered(self, failure: Failure) -> None:
         """Counts a request that may have been paid; none was sent if the server can't be reached."""
-        self.timeouts += failure.kind is Trouble.TIMEOUT
-        self.unanswered += failure.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
+        self.timeouts += failure.kind is FailureKind.TIMEOUT
+        self.unanswered += failure.kind not in (FailureKind.TIMEOUT, FailureKind.DOWN)
 
     def unbook(self) -> tuple[str, float]:
         """Takes the day and the USD that were booked ahead; the caller corrects the booking, once."""

@@ -22,7 +22,7 @@ from schemas.needs import AskModel, Message
 from schemas.relevance import RelevanceOutcome
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.journal import StoredAnswer, reply_of
-from streams.llm.replies import Completion
+from streams.llm.replies import MAX_DETAIL, Completion
 
 NAME = "offline"
 Judge = Callable[[Mapping[str, Any]], str]  # returns a reply in the task's protocol for the facts
@@ -80,7 +80,7 @@ def answer_offline(need: AskModel) -> ModelReply | ModelFailed:
             answer = StoredAnswer(text=task.judge(need.facts), outcome=CallOutcome.OK)
         except Exception as error:
             # A bug in a heuristic must not look like an outage, which would pause intake.
-            failure = f"the offline judge failed: {type(error).__name__}: {error}"[:300]
+            failure = f"the offline judge failed: {type(error).__name__}: {error}"[:MAX_DETAIL]
     return reply_of(answer, need, NAME, "offline", failure=failure)
 
 

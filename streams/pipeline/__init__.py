@@ -27,7 +27,7 @@ Before a record of an assigned partition is admitted, ``commit.Committer.open`` 
 (exactly once) and reads the offset to continue at. When the partition is revoked, ``partition.Partition.close``
 commits what is finished. ``health`` finds groups that have stopped, and ``drain`` the end of all work.
 
-A replay takes the same path (``replay/group.py``). Three things limit it: the ends of its ranges, which
+A replay takes the same path (``replay/run.py``). Three things limit it: the ends of its ranges, which
 ``replay/ranges.py`` makes and ``Partition.admit`` applies in step 2, its rate and late live traffic in step 3, and its
 costs in step 6 (``replay/budget.py``). Before step 4 ``replay/processor.py`` leaves out records that are not selected.
 Outside of Kafka, ``local`` runs steps 5 and 6.

@@ -72,7 +72,7 @@ class Committer:
     trouble: Exception | None = field(default=None, init=False)
     """The error of the last attempt to open or to commit; None if it worked."""
     _failures: int = field(default=0, init=False)
-    _known: int | None = field(default=None, init=False)
+    _known: int | None = field(default=None, init=False)  # the group's offset after the last ``open`` or ``commit``
 
     async def open(self) -> int:
         """Fences other owners if exactly once, and returns the offset to continue at. Retries until it works."""
@@ -86,7 +86,8 @@ class Committer:
                 await self._pause(attempt)
             else:
                 # After a commit that failed, only a commit shows that all is well.
-                self.trouble = self.trouble if self.failing_since is not None else None
+                if self.failing_since is None:
+                    self.trouble = None
                 return self._known
         raise AssertionError("count() has no end")
 

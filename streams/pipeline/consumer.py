@@ -122,8 +122,8 @@ class PartitionCursor:
         """The record at an offset is taken in; a poll that fails continues after it."""
         self.next_offset = offset + 1
 
-    def discards_poll(self) -> bool:
-        """Whether the present poll was requested before the last seek; then its records are requested again."""
+    def discard_old_poll(self) -> bool:
+        """Requests the records of the present poll again if it began before the last seek. Returns whether it did."""
         if self._consumer.polls >= self._valid_from_poll:
             return False
         self._seek(self.next_offset)

@@ -126,6 +126,71 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             if partition is not None:
                 partition.admit(taken)
 
+    def _enqueue(self, partition: Partition, entry: Held) -> None:
+        if self.subscription.retry_topic is not None and entry.record is not None:
+            heapq.heappush(self._later, (due_at(entry.record), next(self._numbers), partition, entry))
+        else:
+            self._ready.append((partition, entry))
+        self._wake.set()
+
+    def start(self) -> None:
+        self.breaker.listen(self._breaker_changed)
+        self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
+
+    def _breaker_changed(self) -> None:
+        for partition in self.partitions.values():
+            partition.cursor.set_breaker(not self.breaker.closed)
+        self._wake.set()
+
+    async def _run(self) -> None:
+        slice_began = self.clock.monotonic()
+        while True:
+            next_due = self._move_due() if self._later else None
+            full = self._in_flight >= (self.work.concurrency if self.breaker.closed else 1)
+            pause = self.pause() if self.pause is not None and self._ready and not full else 0.0
+            if not self._ready or full or pause > 0:
+                self._wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause or next_due):
+                        await self._wake.wait()
+                slice_began = self.clock.monotonic()
+                continue
+            # Step 3. Start the next record.
+            partition, entry = self._ready.popleft()
+            self._begin(partition, entry)
+            if self.clock.monotonic() - slice_began > _SLICE_SECONDS:
+                await asyncio.sleep(0)
+                slice_began = self.clock.monotonic()
+
+    def _move_due(self) -> float | None:
+        """Moves due records to those that may start; returns the seconds until the next one is due."""
+        now = self.clock.now().timestamp()
+        while self._later and self._later[0][0] <= now:
+            _, _, partition, entry = heapq.heappop(self._later)
+            self._ready.append((partition, entry))
+        return self._later[0][0] - now if self._later else None
+
+    def _begin(self, partition: Partition, entry: Held) -> None:
+        record = entry.record
+        if record is None or not partition.takes_work:
+            return
+        entry.started_at = self.clock.monotonic()
+        result = self.work.begin(record)
+        if not isinstance(result, Pending):
+            partition.finish(entry, result)
+            return
+        self._in_flight += 1
+        task = asyncio.create_task(self._complete(partition, entry, result))
+        partition.running.add(task)
+        task.add_done_callback(partition.running.discard)
+
+    async def _complete(self, partition: Partition, entry: Held, pending: Pending) -> None:
+        try:
+            partition.finish(entry, await self.work.complete(pending))
+        finally:
+            self._in_flight -= 1
+            self._wake.set()
+
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Pauses the assigned partitions, then opens each in the background: fence, read committed, seek."""
         consumer = self.consumer
@@ -155,15 +220,11 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.observer.rebalanced()
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Commits the finished records of the revoked partitions within half of the drain budget, and closes them."""
+        """Finishes, commits and closes within half of the drain budget, because the whole group waits meanwhile."""
         self._rebalancing_since = self.clock.monotonic()
         self.rebalancing = True
         await self._close(list(revoked), self.settings.drain_seconds / 2)
         self.breaker.on_revoked()
-
-    def start(self) -> None:
-        self.breaker.listen(self._breaker_changed)
-        self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
 
     async def stop(self, drain_seconds: float) -> None:
         """Stops intake, finishes and commits the work in progress within the budget, and closes every partition."""
@@ -174,6 +235,24 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         if self._runner is not None:
             self._runner.cancel()
             await asyncio.gather(self._runner, return_exceptions=True)
+
+    async def _close(self, keys: Sequence[TopicPartition], drain_seconds: float) -> None:
+        leaving = [partition for key in keys if (partition := self.partitions.pop(key, None)) is not None]
+        await asyncio.gather(*(partition.close(drain_seconds) for partition in leaving))
+        # Only now: records that were drained may have needed this process's share of a model's limit.
+        if self.consumer is not None:
+            self._report_assignment(self.consumer)
+        gone = set(map(id, leaving))
+        self._ready = deque(item for item in self._ready if id(item[0]) not in gone)
+        self._later = [item for item in self._later if id(item[2]) not in gone]
+        heapq.heapify(self._later)
+
+    def _report_assignment(self, consumer: CountingConsumer) -> None:
+        if self.on_assignment is None:
+            return
+        topics = {key.topic for key in self.partitions}
+        there = sum(len(consumer.partitions_for_topic(topic) or ()) for topic in topics)
+        self.on_assignment(self.subscription, len(self.partitions), max(there, len(self.partitions)))
 
     async def caught_up(self) -> bool:
         """Whether nothing is held and every partition has committed the end of its topic."""
@@ -284,7 +363,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         return 0.0 if consumer is None or self._closing else time.monotonic() - consumer.polled_at
 
     def tick(self) -> None:
-        """Called about once a second: commits positions that moved past markers, and sets gauges."""
+        """Called twice a second: commits positions that moved past markers, and sets gauges."""
         for partition in self.partitions.values():
             partition.tick()
         held = sum(p.held for p in self.partitions.values())
@@ -300,82 +379,3 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             for key, position in empty.items()
             if position < last[key] and self.breaker.closed and not self._closing
         }
-
-    def _enqueue(self, partition: Partition, entry: Held) -> None:
-        if self.subscription.retry_topic is not None and entry.record is not None:
-            heapq.heappush(self._later, (due_at(entry.record), next(self._numbers), partition, entry))
-        else:
-            self._ready.append((partition, entry))
-        self._wake.set()
-
-    def _report_assignment(self, consumer: CountingConsumer) -> None:
-        if self.on_assignment is None:
-            return
-        topics = {key.topic for key in self.partitions}
-        there = sum(len(consumer.partitions_for_topic(topic) or ()) for topic in topics)
-        self.on_assignment(self.subscription, len(self.partitions), max(there, len(self.partitions)))
-
-    def _breaker_changed(self) -> None:
-        for partition in self.partitions.values():
-            partition.cursor.set_breaker(not self.breaker.closed)
-        self._wake.set()
-
-    async def _run(self) -> None:
-        slice_began = self.clock.monotonic()
-        while True:
-            next_due = self._move_due() if self._later else None
-            full = self._in_flight >= (self.work.concurrency if self.breaker.closed else 1)
-            pause = self.pause() if self.pause is not None and self._ready and not full else 0.0
-            if not self._ready or full or pause > 0:
-                self._wake.clear()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause or next_due):
-                        await self._wake.wait()
-                slice_began = self.clock.monotonic()
-                continue
-            # Step 3. Start the next record.
-            partition, entry = self._ready.popleft()
-            self._begin(partition, entry)
-            if self.clock.monotonic() - slice_began > _SLICE_SECONDS:
-                await asyncio.sleep(0)
-                slice_began = self.clock.monotonic()
-
-    def _move_due(self) -> float | None:
-        """Moves due records to those that may start; returns the seconds until the next one is due."""
-        now = self.clock.now().timestamp()
-        while self._later and self._later[0][0] <= now:
-            _, _, partition, entry = heapq.heappop(self._later)
-            self._ready.append((partition, entry))
-        return self._later[0][0] - now if self._later else None
-
-    def _begin(self, partition: Partition, entry: Held) -> None:
-        record = entry.record
-        if record is None or not partition.takes_work:
-            return
-        entry.started_at = self.clock.monotonic()
-        result = self.work.begin(record)
-        if not isinstance(result, Pending):
-            partition.finish(entry, result)
-            return
-        self._in_flight += 1
-        task = asyncio.create_task(self._complete(partition, entry, result))
-        partition.running.add(task)
-        task.add_done_callback(partition.running.discard)
-
-    async def _complete(self, partition: Partition, entry: Held, pending: Pending) -> None:
-        try:
-            partition.finish(entry, await self.work.complete(pending))
-        finally:
-            self._in_flight -= 1
-            self._wake.set()
-
-    async def _close(self, keys: Sequence[TopicPartition], drain_seconds: float) -> None:
-        leaving = [partition for key in keys if (partition := self.partitions.pop(key, None)) is not None]
-        await asyncio.gather(*(partition.close(drain_seconds) for partition in leaving))
-        # Only now: records that were drained may have needed this process's share of a model's limit.
-        if self.consumer is not None:
-            self._report_assignment(self.consumer)
-        gone = set(map(id, leaving))
-        self._ready = deque(item for item in self._ready if id(item[0]) not in gone)
-        self._later = [item for item in self._later if id(item[2]) not in gone]
-        heapq.heapify(self._later)

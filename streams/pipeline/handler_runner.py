@@ -110,19 +110,11 @@ class HandlerRunner:
         attempts = 0
         probe = isinstance(answer, Ask) and await self.breaker.turn()
         while True:
-            try:
-                outcome = await self._converse(source, answer, run)
-                trouble = outcome.trouble if isinstance(outcome, Retry) else None
-                if isinstance(outcome, Retry) and trouble is not None and not trouble.busy:
-                    # Other records would use up attempts to find out the same.
-                    self.breaker.open(outcome.after_seconds, trouble.cause)
-            finally:
-                if probe:
-                    self.breaker.probed()
+            outcome = await self._attempt(source, answer, run, probe)
             if not isinstance(outcome, Retry):
                 self.breaker.succeeded()
                 return AttemptResult(outcome, attempts + 1)
-            if trouble is not None and trouble.busy:
+            if (trouble := outcome.trouble) is not None and trouble.busy:
                 self.breaker.rate_limited()
                 await self.clock.sleep(self._busy_pause(outcome))
             else:
@@ -139,6 +131,17 @@ class HandlerRunner:
                     await self.clock.sleep(pause)
             probe = await self.breaker.turn()
             answer = (await self._answer(source)).of
+
+    async def _attempt(self, source: Event | RawRecord, answer: Outcome | Ask, run: Run | None, probe: bool) -> Outcome:
+        try:
+            outcome = await self._converse(source, answer, run)
+            if isinstance(outcome, Retry) and (trouble := outcome.trouble) is not None and not trouble.busy:
+                # Other records would use up attempts to find out the same.
+                self.breaker.open(outcome.after_seconds, trouble.cause)
+            return outcome
+        finally:
+            if probe:
+                self.breaker.probed()
 
     async def _converse(self, source: Event | RawRecord, answer: Outcome | Ask, run: Run | None) -> Outcome:
         """Answers the handler's requests until it returns an outcome, or has made as many requests as it may."""

@@ -5,11 +5,12 @@ The process is alive if
 - no bug has ended a runner or a partition, and the Kafka clients' own tasks run;
 - for no longer than the stall limit a record has been in work, commits have failed, a partition has got none of the
   records in its log, or partitions are not assigned or not open;
-- intake polls, and the event loop runs.
+- intake polls, and the event loop runs. If a handler blocks the loop, ``runtime.process.watchdog`` ends the process.
 
-A process that is not alive at several looks in a row ends, and is not alive from then on, also while it drains.
+A process that is not alive at several checks in a row (``wedged``) ends, and is not alive from then on, also while it
+drains.
 
-It is ready if every group has its partitions and they are open, and nothing is waited for (``waiting``). An outage of a
+It is ready if every group has its partitions and they are open, and nothing is waited for (``causes``). An outage of a
 provider or of the web affects neither.
 """
 
@@ -36,7 +37,7 @@ _REBALANCE_SECONDS = 5.0  # a group that has no open partitions for so long is r
 FindCauses = Callable[[KafkaSettings, Collection[str], Collection[str]], Awaitable[list[str]]]
 _TICK_SECONDS = 0.5
 _TICKS_PER_LOOK = 8  # ticks between two looks at the cluster, which are requests to the brokers
-_WEDGED_AFTER = 10  # looks in a row, between which a blocked event loop may recover
+_WEDGED_AFTER = 10  # checks in a row, between which a blocked event loop may recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Health:
     """What the groups wait for, as of the last look, in words; empty while nothing is waited for."""
     _complete: bool = field(default=False, init=False)  # whether the cluster has shown all topics and groups
     _loop_lag: float = field(default=0.0, init=False)
-    _failed_looks: int = field(default=0, init=False)
+    _failed_checks: int = field(default=0, init=False)
     _last: HealthReport | None = field(default=None, init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
 
@@ -105,10 +106,10 @@ class Health:
         return HealthReport(tuple(problems))
 
     def wedged(self) -> bool:
-        """Looks, and returns whether the process has to end."""
+        """Checks once more whether the process is alive, and returns whether it has to end."""
         report = self.alive()
-        self._failed_looks = 0 if report.well else self._failed_looks + 1
-        if self._failed_looks >= _WEDGED_AFTER:
+        self._failed_checks = 0 if report.well else self._failed_checks + 1
+        if self._failed_checks >= _WEDGED_AFTER:
             self._last = report
         return self._last is not None
 

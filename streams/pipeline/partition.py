@@ -56,7 +56,7 @@ class Partition:
     work: RecordProcessor  # makes the dead letter of outputs that the broker refuses
     settings: PipelineSettings
     clock: Clock
-    start: Callable[[Partition, Held], None]  # called for every entry that may start now
+    enqueue: Callable[[Partition, Held], None]  # called for every entry that may start now
     _: KW_ONLY
     serialize_by_key: bool  # whether the records of a key are processed one after another
     end: int | None = None  # the first offset that is not taken in; None to read on for ever
@@ -105,7 +105,7 @@ class Partition:
     def admit(self, records: Sequence[ConsumerRecord]) -> None:
         """Takes in the records of one poll. Never raises."""
         cursor = self.cursor
-        if not self.takes_work or cursor.discards_poll():
+        if not self.takes_work or cursor.discard_old_poll():
             return
         fresh = [record for record in records if record.offset >= cursor.next_offset]
         if self.on_gap is not None and fresh and fresh[0].offset > cursor.next_offset:
@@ -125,7 +125,7 @@ class Partition:
             entry = self.window.admit(record.offset, record.key, size, record)
             cursor.advance(record.offset)
             if entry is not None:
-                self.start(self, entry)
+                self.enqueue(self, entry)
         # A partition with little room would make the polls of all partitions small.
         room = self.window.room
         cursor.set_room(room if _LITTLE_ROOM * room >= len(self.window) else 0)
@@ -139,7 +139,7 @@ class Partition:
         following = self.window.finish(entry, done, done.size)
         self._progress.set()
         if following is not None:
-            self.start(self, following)
+            self.enqueue(self, following)
 
     async def close(self, drain_seconds: float) -> None:
         """Finishes and commits the work in progress within the budget, and stops. Never raises."""

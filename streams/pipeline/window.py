@@ -24,7 +24,7 @@ D = TypeVar("D")  # the result of a finished record
 
 @dataclass(slots=True, eq=False)
 class Entry(Generic[R, D]):
-    """A record in the window ``home``. ``record`` is dropped once the entry is finished, to free its bytes."""
+    """A record in a window. ``record`` is dropped once the entry is finished, to free its bytes."""
 
     offset: int
     key: Hashable

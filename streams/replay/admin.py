@@ -1,4 +1,4 @@
-"""What is done about plans: they begin, are admitted to run, show their status, and are cancelled and dropped.
+"""What is done about plans: they are created, admitted to run, show their status, and are cancelled and dropped.
 
 A process may continue a plan only under its terms: the same rules, the same model, and a journal that can count its
 costs. The cost limit and the results of a plan depend on the model.
@@ -41,20 +41,18 @@ from streams.replay.plan import (
     transition,
     with_stage,
 )
-from streams.replay.plan_store import PlanStore
+from streams.replay.plan_store import LOOK_SECONDS, PlanStore
 from streams.replay.ranges import Bound, count, find_ranges
 from streams.replay.selection import decision_ranges, make_selector
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 
-_LOOK_SECONDS = 0.5
-_LEAVE_LOOKS = 60
-"""A process gets so many looks to notice that its plan is cancelled and to finish its records in flight."""
+_LEAVE_LOOKS = 60  # until a process has noticed that its plan is cancelled, and has finished its records in flight
 _DELETED_LOOKS, _DELETED_SECONDS = 100, 0.1
 """How often it is looked whether the topics of a plan are gone, and how long after the last look."""
 
 
-async def begin(settings: Settings, store: PlanStore, plan: ReplayPlan, now: datetime) -> ReplayPlan:
+async def create(settings: Settings, store: PlanStore, plan: ReplayPlan, now: datetime) -> ReplayPlan:
     """Writes a new plan, which has its offsets, to the store; nothing else is changed.
 
     Raises:
@@ -138,7 +136,7 @@ async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], n
     Raises ReplayError if there is such a plan.
     """
     mine = plans.get(name)
-    if mine is None or mine.stage or not is_paid(handler_of(mine), settings):
+    if mine is None or mine.is_done or not is_paid(handler_of(mine), settings):
         return
     handler = stage_of(mine).handler
     others = {
@@ -197,10 +195,10 @@ async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[P
     """How far plans have come, in their order. Raises KafkaError."""
     groups = [PlanGroup(settings.kafka, plan) for plan in plans]
     async with opened(make_admin(settings.kafka)) as admin:
-        states = await read_groups(admin, sorted(group.name for group in groups if not group.plan.stage))
+        states = await read_groups(admin, sorted(group.name for group in groups if not group.plan.is_done))
     found = []
     for group in groups:
-        plan, total = group.plan, 0 if group.plan.stage else count(stage_of(group.plan).ranges)
+        plan, total = group.plan, 0 if group.plan.is_done else count(stage_of(group.plan).ranges)
         state = states.get(group.name, GroupState())
         left = remaining(state, group.ends) if total else 0
         spent: float | None = None if asks_models(plan) else 0.0
@@ -222,7 +220,7 @@ async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) 
         [status] = await plan_status(settings, [plan])
         if not status.members:
             break
-        await clock.sleep(_LOOK_SECONDS)
+        await clock.sleep(LOOK_SECONDS)
     return status
 
 

@@ -36,16 +36,17 @@ class PlanAccount(CostAccount):
         return await self._journal.booked(self.name)
 
 
-async def open_account(settings: Settings, plan: str, now: float) -> None:
+async def open_account(settings: Settings, run: str, now: float) -> None:
     """Opens the account of a plan's run in the journal, or extends it; ``now`` is in seconds since the epoch.
 
     Raises JournalError if the journal can't be opened or written.
     """
     async with aclosing(make_journal(settings.llm)) as journal:
-        await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, [account_of(plan)], 0.0)
+        # An answer with the account's name shows, until it expires, that this journal knows the plan.
+        await journal.keep(account_of(run), "{}", now, ACCOUNT_SECONDS, [account_of(run)], 0.0)
 
 
-async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
+async def spent_by(settings: Settings, run: str, now: float) -> float | None:
     """USD that a plan's run has spent; None if the journal does not know it. ``now`` is in seconds since the epoch.
 
     Raises JournalError if the journal can't be read now.
@@ -53,12 +54,12 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     if missing_journal(settings.llm):
         return None
     async with aclosing(make_journal(settings.llm)) as journal:
-        is_known = await journal.get(account_of(plan), now) is not None
-        return await journal.booked(account_of(plan)) if is_known else None
+        is_known = await journal.get(account_of(run), now) is not None
+        return await journal.booked(account_of(run)) if is_known else None
 
 
-def account_of(plan: str) -> str:
-    return f"replay:{plan}"
+def account_of(run: str) -> str:
+    return f"replay:{run}"
 
 
 def cost_problems(settings: Settings, handler: Handler) -> list[str]:

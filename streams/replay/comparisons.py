@@ -200,6 +200,8 @@ def _pages(outcome: Outcome) -> dict[Any, Decided]:
 
 def _results(outcome: Outcome) -> dict[Any, Decided]:
     batch = emitted(outcome, ResultsClassified)
+    if batch is None:
+        return {}
     return {
         number: Decided(
             result.result_type.value,
@@ -209,8 +211,7 @@ def _results(outcome: Outcome) -> dict[Any, Decided]:
             because="; ".join(result.reasons[:3]),
             content=result,
         )
-        for number, result in enumerate(batch.results if batch else ())
-        if batch
+        for number, result in enumerate(batch.results)
     }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from schemas.replays import OffsetRange, ReplayPlan
 from streams.pipeline.services import shares_of
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
-from streams.replay.plan import EVERYTHING, closure, handler_of, is_paid, stage_of
+from streams.replay.plan import EVERYTHING, handler_of, is_paid, stage_of
 from streams.replay.ranges import count
 from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
@@ -197,13 +197,27 @@ async def estimate_source(
     """
     roots = [handler for handler in HANDLERS if handler.consumes == topic]
     taken = size = 0
-    async with open_dry_run(settings, closure(roots), roots) as dry_run:
+    async with open_dry_run(settings, _with_downstream(roots), roots) as dry_run:
         async for record in records:
             taken, size = taken + 1, size + len(record.key or b"") + len(record.value or b"")
             for handler in roots:
                 await dry_run.add(handler, record.key, RawRecord(record.value, record.headers, None))
     found = [_estimated(settings, part, rate, replaying=False) for part in dry_run.parts.values()]
     return _summed(found, taken, size, None)
+
+
+def _with_downstream(handlers: Sequence[Handler]) -> tuple[Handler, ...]:
+    """Handlers and all their downstream handlers, each once, without those that are never replayed (`fetch_page`).
+
+    >>> from streams.topology import handler_named
+    >>> [handler.name for handler in _with_downstream([handler_named("score_page")])]
+    ['score_page', 'index_page']
+    """
+    found = list(handlers)
+    for handler in found:
+        below = [other for other in HANDLERS if other.consumes in handler.emits and other.replay != "never"]
+        found += [other for other in below if other not in found]
+    return tuple(found)
 
 
 def windows(ranges: Sequence[OffsetRange], most: int) -> list[tuple[OffsetRange, ...]]:

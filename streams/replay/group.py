@@ -1,11 +1,11 @@
-"""One consumer group of a plan: reads ranges of a topic to their ends through the pipeline, and survives kills.
+"""The consumer group of a plan: its start and end offsets, its progress, and what retention has deleted of its ranges.
 
 The pipeline commits each result together with its offset, so another process continues behind the last result. The
 group's committed offsets are the progress, also of other processes.
 
-A consumer whose offset was deleted by retention continues at the first record without an error. The group therefore
-notes gaps in intake. The part of a gap before the partition's first offset was deleted; the rest are transaction
-markers. The plan has the deleted ranges that all processes found.
+A consumer whose offset was deleted by retention continues at the first record without an error. Intake therefore
+reports gaps (``Partition.on_gap``). The part of a gap before the partition's first offset was deleted; the rest are
+transaction markers. The plan has the deleted ranges that all processes found.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the run in the headers) derive from its name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -49,14 +49,13 @@ def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> Repl
     if handler is None:
         raise ReplayError(no_such("handler", request.handler, [known.name for known in HANDLERS]))
     _check(handler, request, settings)
+    withholds = request.live and not request.fetch
     stage = ReplayStage(
         handler=handler.name,
         topic=handler.consumes.name,
         config_version=settings.rules(handler.rules).config_version,
         judge=judge_of(handler, settings),
-        rewritten=tuple(
-            topic.name for topic in handler.emits if not (request.live and not request.fetch and is_withheld(topic))
-        ),
+        rewritten=tuple(topic.name for topic in handler.emits if not (withholds and _leads_to_fetches(topic))),
     )
     if request.live and not request.readers_dedupe:
         twice = [topic.name for topic in handler.emits if topic.name in stage.rewritten and not topic.readers_dedupe]
@@ -111,25 +110,6 @@ def judge_of(handler: Handler, settings: Settings) -> str | None:
     return OFFLINE if settings.llm.offline else settings.model_of(handler.name) or None
 
 
-def closure(handlers: Sequence[Handler]) -> tuple[Handler, ...]:
-    """Handlers and all their downstream handlers, each once, without those that are never replayed (`fetch_page`).
-
-    >>> from streams.topology import handler_named
-    >>> [handler.name for handler in closure([handler_named("score_page")])]
-    ['score_page', 'index_page']
-    """
-    found = list(handlers)
-    for handler in found:
-        below = [other for other in HANDLERS if other.consumes in handler.emits and other.replay != "never"]
-        found += [other for other in below if other not in found]
-    return tuple(found)
-
-
-def is_withheld(topic: Topic) -> bool:
-    """Whether a live topic gets a replay's results only if it may fetch, because its consumer would fetch for them."""
-    return any(handler.consumes == topic and handler.replay == "never" for handler in HANDLERS)
-
-
 def routes(plan: ReplayPlan) -> dict[str, str]:
     """The topic of a plan's results for each topic of the handler; both before the prefix, dead letters last.
 
@@ -138,6 +118,11 @@ def routes(plan: ReplayPlan) -> dict[str, str]:
     handler, live = handler_of(plan), plan.target is ReplayTarget.LIVE
     results = {name: name if live else shadow_topic(name, plan.plan) for name in stage_of(plan).rewritten}
     return results | {dead_letter_topic(handler.consumes.name, handler.group): replay_dead_letters(handler, plan.plan)}
+
+
+def _leads_to_fetches(topic: Topic) -> bool:
+    """Whether a live handler would fetch pages for the records of a topic."""
+    return any(handler.consumes == topic and handler.replay == "never" for handler in HANDLERS)
 
 
 def _check(handler: Handler, request: ReplayRequest, settings: Settings) -> None:
@@ -163,11 +148,8 @@ _BEFORE: Mapping[ReplayState, tuple[tuple[ReplayState, ...], str]] = {
     ReplayState.CANCELLED: (UNFINISHED, "to cancel"),
     ReplayState.FINISHED: (UNFINISHED, ""),
 }
-"""The states before a state, and what there is nothing of in another one; "" for a plan that is left as it is."""
-
-
-def moved(plan: ReplayPlan, state: ReplayState, detail: str = "", **changes: Any) -> ReplayPlan:
-    return plan.model_copy(update={**changes, "state": state, "detail": detail})
+"""For each state those that may come before it. From another one a plan is refused, because "there is nothing" of that
+text; with "" it is left as it is."""
 
 
 def transition(newest: ReplayPlan, state: ReplayState, detail: str = "", /, **changes: Any) -> ReplayPlan | None:
@@ -187,6 +169,11 @@ def transition(newest: ReplayPlan, state: ReplayState, detail: str = "", /, **ch
     return None
 
 
+def moved(plan: ReplayPlan, state: ReplayState, detail: str = "", **changes: Any) -> ReplayPlan:
+    """The plan moved to a state, from any other one."""
+    return plan.model_copy(update={**changes, "state": state, "detail": detail})
+
+
 def existing(plan: ReplayPlan | None, name: str) -> ReplayPlan:
     """The plan, unless it was dropped or never made."""
     if plan is None or plan.state is ReplayState.DROPPED:
@@ -204,7 +191,7 @@ def created(newest: ReplayPlan | None, plan: ReplayPlan) -> ReplayPlan:
     return plan
 
 
-def at_start(newest: ReplayPlan) -> ReplayPlan | None:
+def mark_begun(newest: ReplayPlan) -> ReplayPlan | None:
     """The plan whose group is at the start of the ranges; None if another process has done that, or it does not run."""
     if newest.state is not ReplayState.RUNNING or stage_of(newest).begun:
         return None

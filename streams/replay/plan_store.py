@@ -55,14 +55,9 @@ class PlanStore(TopicTable[ReplayPlan]):
         return self.rows
 
     async def change(self, name: str, transition: Transition, starts: GroupOffsets = NO_OFFSETS) -> ReplayPlan | None:
-        """Applies a transition to a plan's newest state and writes the result. Returns the newest state after that.
+        """Changes the newest state of a plan as ``compare_and_set``, with ``starts`` as its offsets.
 
-        The transition takes None if there is no plan, and returns None to change nothing. It is called again if another
-        process has written meanwhile. ``starts`` are committed in the same transaction, if there is a change.
-
-        Raises:
-            ReplayError: The transition refuses the newest state, or that can't be read.
-            KafkaError: The cluster failed; nothing was written, or all of it.
+        Raises ReplayError if the transition refuses the newest state, or that can't be read.
         """
 
         def timed(newest: ReplayPlan | None) -> ReplayPlan | None:
@@ -97,11 +92,8 @@ class PlanSession:
     stop: asyncio.Event  # if set, the work ends after the records in flight
     report: Callable[[ReplayProgress], None] = lambda _: None  # called about twice a second
     run: str = ""  # The plan's run. Once it is set, changes of another plan with the same name are refused.
-    progress: ReplayProgress = field(init=False)
+    progress: ReplayProgress = field(default_factory=ReplayProgress, init=False)
     _looks: int = 0
-
-    def __post_init__(self) -> None:
-        self.progress = ReplayProgress(self.name)
 
     async def change(
         self, transition: Callable[[ReplayPlan], ReplayPlan | None], starts: GroupOffsets = NO_OFFSETS

@@ -34,7 +34,7 @@ _BURST_SECONDS = 0.1
 LATE_SHARE = 0.5  # Share of a handler's ``slo_seconds``. If live records are older, a replay of the handler waits.
 
 
-class ReplayRate:
+class ReplayPace:
     """Says when the next record may be started in this process."""
 
     def __init__(self, rate: float | None, clock: Clock) -> None:
@@ -82,7 +82,6 @@ def is_late(lag: GroupLag, slo_seconds: float) -> bool:
 class ReplayProgress:
     """How far a plan has come; counts of records are of this process."""
 
-    plan: str
     handler: str = ""
     total: int = 0
     remaining: int = 0
@@ -109,7 +108,7 @@ class ReplayProcessor(RecordProcessor):
     run: Run
     selects: Selector = lambda _: True
     routes: Mapping[str, str]
-    pace: ReplayRate
+    pace: ReplayPace
     metrics: Metrics
     progress: ReplayProgress
 
@@ -156,7 +155,7 @@ class ReplayProcessor(RecordProcessor):
 
 @dataclass
 class CostLimitedServices:
-    """A ``Services`` that does not return from a model request that the cost limit refused."""
+    """A ``Services`` whose model request does not return if the cost limit refuses it: ``PlanWork`` cancels it."""
 
     services: Services
     account: CostAccount | None

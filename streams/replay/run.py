@@ -1,7 +1,7 @@
 """Runs a plan until it is finished, stopped, cancelled, or at its cost limit.
 
-The plan store has the state of the plan, and its consumer group has its progress. No other state exists, so a process
-may be killed at any moment, and several processes may share a plan.
+The plan store has the state of the plan, its consumer group its progress, and the journal its costs. No other state
+exists, so a process may be killed at any moment, and several processes may share a plan.
 
 Retry topics are not used: a record whose attempts are exhausted becomes a dead letter of the plan, so the work has an
 end. A model request that exceeds the cost limit is not answered. Its record stays uncommitted, and the next run
@@ -42,15 +42,15 @@ from streams.replay.plan import (
     ReplayError,
     ReplayTroubleError,
     asks_models,
-    at_start,
     finished,
+    mark_begun,
     routes,
     stage_of,
     transition,
     with_deleted,
 )
 from streams.replay.plan_store import LOOK_SECONDS, PlanSession
-from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayRate, is_live_late
+from streams.replay.processor import CostLimitedServices, ReplayPace, ReplayProcessor, is_live_late
 from streams.replay.ranges import count
 from streams.replay.selection import make_selector
 from streams.runtime.process import installed_version
@@ -58,6 +58,9 @@ from streams.telemetry.metrics import counted
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
 from streams.workers.handler_jobs import handler_pool
+
+log = structlog.get_logger(__name__)
+_LIVE_SECONDS = 2.0  # between two looks at live traffic
 
 
 async def run_plan(session: PlanSession, terms: Mapping[str, float] | None = None) -> ReplayPlan:
@@ -113,12 +116,12 @@ async def _work(session: PlanSession, plan: ReplayPlan) -> ReplayPlan:
         open_now.push_async_callback(services.aclose)
         work = PlanWork(session, plan, services, tracer, account)
         # In one transaction: a process that sees the started plan finds the offsets and does not set them back.
-        plan = await session.change(at_start, work.group.starts)
+        plan = await session.change(mark_begun, work.group.starts)
         if plan.state is not ReplayState.RUNNING:
             return plan
         await work.group.await_start(session.clock)
         why = await work.run(plan)
-        return await session.change(finished) if why is None else await _pause(session, plan, why)
+        return await _pause(session, plan, why) if why else await session.change(finished)
 
 
 async def _pause(session: PlanSession, plan: ReplayPlan, why: str) -> ReplayPlan:
@@ -130,11 +133,6 @@ async def _pause(session: PlanSession, plan: ReplayPlan, why: str) -> ReplayPlan
     newest = await session.change(lambda newest: None if others else transition(newest, ReplayState.PAUSED, why))
     # Other processes continue the plan, but here it is paused.
     return transition(newest, ReplayState.PAUSED, why) or newest
-
-
-log = structlog.get_logger(__name__)
-
-_LIVE_SECONDS = 2.0  # between two looks at live traffic
 
 
 class PlanWork:
@@ -156,7 +154,7 @@ class PlanWork:
         self._session = session
         self._services = services
         self._account = account
-        self._pace = ReplayRate(plan.rate, clock)
+        self._pace = ReplayPace(plan.rate, clock)
         self._limited = CostLimitedServices(services, account)
         self._breaker = breaker = Breaker(settings.processing.breaker, clock)
         observer = PipelineMetrics(metrics, handler.name, "replay")
@@ -197,17 +195,17 @@ class PlanWork:
             clock,
             observer,
             breaker,
-            self._on_assignment,
-            self.group.ends,
-            self._pace.seconds,
-            lambda place, start, end: self._gaps.append((place, start, end)),
+            on_assignment=self._on_assignment,
+            ends=self.group.ends,
+            pause=self._pace.seconds,
+            on_gap=lambda place, start, end: self._gaps.append((place, start, end)),
         )
         self._health = Health((self._consumers,), settings, clock, metrics)
         self._counted_usd = 0.0
         self._waiting = metrics.replay_waiting.labels(handler.name)
 
-    async def run(self, plan: ReplayPlan) -> str | None:
-        """Processes the records. Returns None at the end of the ranges, otherwise why it stopped before.
+    async def run(self, plan: ReplayPlan) -> str:
+        """Processes the records. Returns why it stopped; "" at the end of the ranges.
 
         Raises:
             ReplayError: The handler has nothing that the selection asks for, or this process can't go on.
@@ -238,7 +236,7 @@ class PlanWork:
             self._services.open_models()
 
     async def _prepare(self, plan: ReplayPlan) -> str:
-        """Makes the selector, which may read many decisions; returns why that was stopped, or ""."""
+        """Makes the selector, which may read many decisions. Returns why that was stopped, or ""."""
         session, decisions, read = self._session, stage_of(plan).decisions, 0
         total = sum(count(decided.ranges) for decided in decisions)
 
@@ -269,8 +267,11 @@ class PlanWork:
         self._pace.assigned(held, of)
         self._services.shares.on_assignment(self._handler.name, read.topic, held, of)
 
-    async def _process(self, plan: ReplayPlan) -> str | None:
-        """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves."""
+    async def _process(self, plan: ReplayPlan) -> str:
+        """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves.
+
+        Returns as ``run``.
+        """
         session, settings = self._session, self._session.settings
         broker = IntakeBroker(settings, (self._consumers,), session.metrics.registry)
         await self._look_at_live(plan)
@@ -292,8 +293,8 @@ class PlanWork:
             await asyncio.gather(watch, return_exceptions=True)
             self._waiting.set(0)
 
-    async def _until_done(self, plan: ReplayPlan, admin: Any) -> str | None:
-        """Waits until all ranges are read. Returns None then, otherwise why it stopped."""
+    async def _until_done(self, plan: ReplayPlan, admin: Any) -> str:
+        """Waits until all ranges are read, or the work has to stop. Returns as ``run``."""
         session, progress, ends = self._session, self._session.progress, self.group.ends
         deleted: list[OffsetRange] = []
         while True:
@@ -312,11 +313,12 @@ class PlanWork:
             session.metrics.replay_remaining_records.labels(self._handler.name).set(own_left)
             session.report(progress)
             if done:
-                return None
+                return ""
             if self._limited.is_spent:
                 self._pace.shut = True
                 if not self._limited.asking or session.stop.is_set():
-                    # Records that the cost limit blocks are left; the next run processes them again.
+                    # The drain does not wait for records in work while the breaker is open; the next run processes
+                    # those that the cost limit blocks again.
                     self._breaker.open(None)
                     return f"the bound of {plan.max_cost_usd:g} USD is reached; resume it with --max-cost MORE"
             if session.stop.is_set():

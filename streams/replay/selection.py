@@ -31,7 +31,7 @@ from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.settings.model import Settings
 from streams.topology import Handler, Topic
 from streams.topology.codec import decode, timestamp
-from streams.views.words import DECISION_FIELDS as DECISION_FIELDS  # the console has it from here
+from streams.views.words import DECISION_FIELDS
 from streams.workers.handler_jobs import RawRecord
 
 

@@ -293,7 +293,7 @@ _REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
     "reads_uncommitted": ((CountingConsumer, "__init__"), read_uncommitted),
     "window_kept": ((Partition, "_resume_from"), keep_window),
     "commit_at_the_stop": ((Partition, "close"), commit_at_the_stop),
-    "old_poll": ((PartitionCursor, "discards_poll"), take_old_poll),
+    "old_poll": ((PartitionCursor, "discard_old_poll"), take_old_poll),
     "read_at_once": ((Committer, "_read_after_fence"), read_at_once),
     "read_anywhere": ((Committer, "_read_after_fence"), read_anywhere),
     "refused_sent": ((producers, "fail_unsent"), send_what_was_refused),

@@ -189,7 +189,7 @@ class Installation:
 
     async def quiet(self, application: Application, seconds: float = 60.0) -> None:
         """Waits until the application is caught up, and its outputs can be read."""
-        await until(application.caught_up, seconds=seconds)
+        await until(application.drain_detector.reached, seconds=seconds)
         await self.settle(*sorted({topic.name for group in application.groups for topic in group.handler.emits}))
 
 

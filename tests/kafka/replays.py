@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan
-from streams.replay.admin import begin, resolved
+from streams.replay.admin import create, resolved
 from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.processor import ReplayProgress
@@ -36,7 +36,7 @@ async def planned(
     async with PlanStore(settings, SystemClock()) as store:
         wanted = ReplayRequest(plan=plan, handler=handler, **wishes)
         made = await resolved(settings, make_plan(wanted, settings, now), bounds_of(start, end, since, now))
-        return await begin(settings, store, made, now)
+        return await create(settings, store, made, now)
 
 
 async def carried_out(

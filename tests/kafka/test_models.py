@@ -31,8 +31,8 @@ async def test_each_process_has_the_share_of_its_partitions(installing: Installi
                     [(str(number).encode(), input_of(TASK, number).to_json()) for number in range(INPUTS)],
                     judge_of(TASK).consumes.name,
                 )
-                await until(first.caught_up, times=2)
-                await until(second.caught_up, times=2)
+                await until(first.drain_detector.reached, times=2)
+                await until(second.drain_detector.reached, times=2)
             await until(lambda: share(first) == 1.0)
         assert share(first) == 0.0
         assert len(await place.events(RelevanceJudged)) == INPUTS

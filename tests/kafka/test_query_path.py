@@ -158,7 +158,7 @@ async def served(assay: Installation, pages: Sequence[tuple[bytes, bytes]], *que
             await assay.feed(pages)
             await until(lambda: _indexed(assay, len(pages)))
         await assay.feed(queries, REQUESTED)
-        await until(application.caught_up, times=2)
+        await until(application.drain_detector.reached, times=2)
 
 
 async def _indexed(assay: Installation, pages: int) -> bool:

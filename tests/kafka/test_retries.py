@@ -150,7 +150,7 @@ async def test_outage_pauses_intake_without_attempts_or_health_failure(kafka: st
         group = application.groups[0]
         assert all(partition.cursor.room == 0 for partition in group.partitions.values()), "nothing is taken in"
         provider.works = True
-        await until(application.caught_up, times=2)
+        await until(application.drain_detector.reached, times=2)
     finally:
         await application.stop()
     urls = Counter(event.url for event in await assay.events(ScoredPage))

@@ -232,12 +232,12 @@ async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
 
 def test_a_pace_is_corrected_where_there_is_a_limit() -> None:
     pace = RateWindow(MARGIN)
-    pace.limit(60, 0.0)
+    pace.set_limit(60, 0.0)
     pace.correct(9)
     pace.take(1, 0.0)
     pace.correct(29)
     assert pace.pause(60, 1.0) == pace.pause(31, 1.0) == pytest.approx(MINUTE * (1 + MARGIN) - 1.0)
-    pace.limit(0, 1.0)
+    pace.set_limit(0, 1.0)
     pace.correct(1)
     assert pace.pause(1, 1.0) == math.inf
 
@@ -248,7 +248,7 @@ def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int, am
     """For any times and amounts of questions, however late; and no pause is longer than it has to be."""
     pace = RateWindow(MARGIN)
     now, taken = 0.0, []
-    pace.limit(limit, now, fresh=True)
+    pace.set_limit(limit, now, fresh=True)
     for late, many in steps:
         for _ in range(many):
             if (pause := pace.pause(amount, now)) > 0:

@@ -192,7 +192,7 @@ class Cursor(PartitionCursor):
     def set_room(self, records: int) -> None:
         """No consumer asks."""
 
-    def discards_poll(self) -> bool:
+    def discard_old_poll(self) -> bool:
         return False
 
     def close(self) -> None:

@@ -11,9 +11,9 @@ from streams.cli.replay import replay
 from streams.replay.plan import (
     ReplayError,
     ReplayRequest,
-    at_start,
     finished,
     make_plan,
+    mark_begun,
     merged,
     routes,
     transition,
@@ -132,14 +132,14 @@ def test_a_plan_is_finished_once(state: ReplayState) -> None:
 
 @pytest.mark.parametrize("state", [ReplayState.FINISHED, ReplayState.CANCELLED, ReplayState.PAUSED])
 def test_a_process_that_is_behind_starts_nothing(state: ReplayState) -> None:
-    assert at_start(plan_in(state)) is None
+    assert mark_begun(plan_in(state)) is None
 
 
 def test_a_plan_begins_once() -> None:
-    first = at_start(plan_in())
+    first = mark_begun(plan_in())
     assert first is not None
     assert [stage.begun for stage in first.stages] == [True]
-    assert at_start(first) is None
+    assert mark_begun(first) is None
 
 
 def test_deleted_ranges_are_added_once_for_all_processes() -> None:

@@ -23,7 +23,7 @@ from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
-from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayProgress, ReplayRate, is_late
+from streams.replay.processor import CostLimitedServices, ReplayPace, ReplayProcessor, ReplayProgress, is_late
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from tests.samples import instance, scored
@@ -54,7 +54,7 @@ class Bench:
         observer = PipelineMetrics(self.metrics, "score_page", "replay")
         breaker = Breaker(BreakerSettings(), clock)
         runner = HandlerRunner(handler, NoRules(), RetrySettings(max_attempts=1), None, clock, random.random, breaker)  # type: ignore[arg-type] # no requests
-        self.pace = ReplayRate(None, clock)
+        self.pace = ReplayPace(None, clock)
         self.live = RecordProcessor(runner, clock, observer)
         self.replay = ReplayProcessor(
             runner,
@@ -65,7 +65,7 @@ class Bench:
             routes={**places, dead_letter_topic(handler.consumes.name, handler.group): LETTERS},
             pace=self.pace,
             metrics=self.metrics,
-            progress=ReplayProgress("again"),
+            progress=ReplayProgress(),
         )
 
     def counted(self, outcome: str) -> float:
@@ -177,7 +177,7 @@ async def test_below_the_limit_the_reply_is_passed_on() -> None:
         assert (services.asking, services.is_spent) == (0, False)
 
 
-def started(pace: ReplayRate, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:
+def started(pace: ReplayPace, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:
     """How many records start within a time, with a look at every step."""
     count = 0
     for _ in range(round(seconds / step)):
@@ -193,13 +193,13 @@ def lag(seconds: float, members: int = 1, delay: int = 0) -> GroupLag:
 
 
 def test_without_a_rate_nothing_waits() -> None:
-    assert ReplayRate(None, VirtualClock()).seconds() == 0
+    assert ReplayPace(None, VirtualClock()).seconds() == 0
 
 
 @given(st.floats(1, 500), st.integers(1, 6))
 def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> None:
     clock = VirtualClock()
-    pace = ReplayRate(rate, clock)
+    pace = ReplayPace(rate, clock)
     pace.assigned(held, 6)
     share = rate * held / 6
     assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
@@ -207,12 +207,12 @@ def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> 
 
 def test_process_without_partitions_starts_no_record() -> None:
     clock = VirtualClock()
-    assert started(ReplayRate(100, clock), clock, 2) == 0
+    assert started(ReplayPace(100, clock), clock, 2) == 0
 
 
 def test_rate_after_a_pause_has_no_burst() -> None:
     clock = VirtualClock()
-    pace = ReplayRate(100, clock)
+    pace = ReplayPace(100, clock)
     pace.assigned(6, 6)
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
     pace.waiting = True
@@ -223,7 +223,7 @@ def test_rate_after_a_pause_has_no_burst() -> None:
 
 def test_shut_pace_starts_nothing() -> None:
     clock = VirtualClock()
-    pace = ReplayRate(None, clock)
+    pace = ReplayPace(None, clock)
     pace.shut = True
     for waiting in (True, False):
         pace.waiting = waiting

@@ -13,7 +13,6 @@ from schemas.replays import ReplaySelection
 from streams.replay.plan import ReplayError
 from streams.replay.selection import (
     DEAD,
-    DECISION_FIELDS,
     NONE,
     EarlierDecisions,
     addresses,
@@ -23,6 +22,7 @@ from streams.replay.selection import (
 )
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
+from streams.views.words import DECISION_FIELDS
 from tests.samples import the_handler
 from tests.streams.llm.judges import BATCH, SOURCE, input_of
 from tests.tables import tables
