@@ -22,6 +22,8 @@ Units = tuple[Unit, ...]
 Asked = tuple[Choice, str]
 """A choice, and which of its things a query asks for."""
 _LONGEST_DATE = 40
+_REACH = 5
+"""Words behind the name of a place in which the other one may follow: Oslo (OSL), Norway, to Bergen."""
 _NUMBER = re.compile(r"\d+")
 _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
@@ -100,12 +102,15 @@ def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
 
 
 def is_turned(before: Sequence[str], joint: str, after: Sequence[str], seen: SeenResult) -> bool:
-    """Whether a result joins two things only the other way round: from Bergen to Oslo, and not from Oslo to Bergen."""
+    """Whether a result goes only the other way: from Bergen to Oslo, and nowhere from Oslo to Bergen.
 
-    def joins(first: Sequence[str], then: Sequence[str]) -> bool:
-        return any((one, joint, other) in seen.neighbours for one in first for other in then)
-
-    return joins(after, before) and not joins(before, after)
+    A distance is the same both ways. The names of both ends are the words next to the joint and some beside these.
+    """
+    words = TERM.findall(fold_words(seen.text))
+    ways = zip(words, words[1:], words[2:], strict=False)
+    if "length" in seen.measures or not any(way[0] in after and way[1] == joint and way[2] in before for way in ways):
+        return False
+    return not any(word == before[-1] and after[0] in words[at : at + _REACH] for at, word in enumerate(words, 1))
 
 
 def on_day(day: DateEvidence, units: Units) -> Meets:

@@ -124,11 +124,7 @@ class QueryReader:
                 text = _without(text, start, end)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored, chosen)
-        # A distance is the same in both directions.
-        is_directed = not any(facet.text == "number" for facet in asked)
-        words = self._subject.read(
-            query, text, units_of(folded, ignored, self._same), folded, language, is_directed=is_directed
-        )
+        words = self._subject.read(query, text, units_of(folded, ignored, self._same), folded, language)
         subject = [*(facet for facet in stated if facet.is_subject), *words]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)

@@ -76,12 +76,6 @@ class SeenResult:
         """Its words, with those of its address."""
         return WordText(f"{self.text}\n{self._address}")
 
-    @cached_property
-    def neighbours(self) -> Set[tuple[str, str, str]]:
-        """Each three words that follow one another."""
-        words = TERM.findall(fold_words(self.text))
-        return frozenset(zip(words, words[1:], words[2:], strict=False))
-
     def repeats(self, stems: Set[str]) -> bool:
         """Whether its text only repeats some words; a text with hardly any small words has no sentences."""
         small, words = self._words.details.small_words.values(), self.content.lower().split()

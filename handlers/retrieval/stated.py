@@ -49,7 +49,7 @@ BE = frozenset((
     "son", "sono", "sont", "tem", "temos", "tenemos", "tiene", "zijn",
 ))  # fmt: skip
 """Folded forms of "is", "are" and "have"."""
-OR = frozenset(("ani", "eller", "lub", "nem", "ni", "noch", "nor", "oder", "or", "ou"))
+_OR = frozenset(("ani", "eller", "lub", "nem", "ni", "noch", "nor", "oder", "or", "ou"))
 
 
 class StatedWords:
@@ -79,10 +79,11 @@ class StatedWords:
                 self._denials.setdefault(word, set()).add(language)
         self._known = frozenset().union(*self._denials.values())
         self.with_words = joined_words(patterns, "with_words")
+        self.direction_words = joined_words(patterns, "direction_words")
         self._affirming, self._needs, self._opposed, self._admitted, one, self._counts, fillers = (
             frozenset(map(fold_words, joined_words(patterns, name))) for name in _LISTS
         )
-        self._joining = one.difference(("en", "et")) | OR  # "and", "in"
+        self._joining = one.difference(("en", "et")) | _OR  # "and", "in"
         self._admitting = {word[:_ADMITS] for word in self._admitted}
         self._ends = {*(places - self._denials.keys()), *self.with_words, *self.exclusions, *self._opposed}
         self._small = {*map(fold_words, small), *fillers, *self._ends, *self._denials}

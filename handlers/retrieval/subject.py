@@ -10,7 +10,7 @@ from itertools import chain, groupby, pairwise
 from handlers.retrieval.conditions import is_turned
 from handlers.retrieval.facets import ANOTHER, DENIED, Facet
 from handlers.retrieval.seen_result import FREE, SeenResult
-from handlers.retrieval.stated import BE, OR, StatedWords
+from handlers.retrieval.stated import BE, StatedWords
 from handlers.text.background import RARE, UNKNOWN
 from handlers.text.scripts import counts_by_language
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
@@ -20,8 +20,6 @@ YES_OR_NO = BE | {"czy"}
 """Beginnings of questions that either thing of a choice answers."""
 _AND = frozenset(("and", "e", "et", "och", "og", "und", "y"))
 """Words that join two things that are asked for."""
-_AND_OF_SOME = frozenset(("en", "i"))
-"""Such words of Dutch and Polish, which mean something else elsewhere."""
 _ARTICLES = frozenset((
     "a", "an", "as", "das", "de", "dem", "den", "der", "die", "een", "ein", "eine", "einem", "einen", "einer",
     "en", "ett", "gli", "het", "il", "la", "las", "le", "les", "lo", "los", "o", "os", "the", "um", "uma",
@@ -41,11 +39,9 @@ class SubjectReader:
     def __init__(self, stated: StatedWords) -> None:
         """Takes the compiled words of the packs."""
         self._stated, self._small, self._background = stated, stated.small_words, stated.background
-        self._symmetric = _AND | _AND_OF_SOME | OR | stated.with_words
+        self._between = stated.small_words | stated.direction_words
 
-    def read(
-        self, query: str, text: str, units: Sequence[Unit], folded: str, language: str | None, *, is_directed: bool
-    ) -> Iterator[Facet]:
+    def read(self, query: str, text: str, units: Sequence[Unit], folded: str, language: str | None) -> Iterator[Facet]:
         """A facet for each of some words.
 
         Args:
@@ -54,7 +50,6 @@ class SubjectReader:
             units: The words.
             folded: The text without what it asks for, folded.
             language: The language of the query, if its small words show one.
-            is_directed: Whether it makes a difference in which order the query joins two things.
         """
         # "Can dogs eat grapes" is answered by "no".
         whole = fold_words(query)
@@ -70,7 +65,7 @@ class SubjectReader:
         names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
         shown = {stem_of(fold_words(word)): word for word in TERM.findall(query)}
         before, known = _before(query), WordText(query)
-        turned = dict(self._turned(whole)) if is_directed else {}
+        ways = dict(self._ways(whole))
 
         def is_new_name(name: str) -> bool:
             return self._background.rarity(name, language) >= UNKNOWN and not known.has_word(name)
@@ -82,8 +77,9 @@ class SubjectReader:
             beside = before.get(min(unit.forms), "")
             if beside and self._background.rarity(min(unit.forms), language) >= UNKNOWN:
                 word = _replaced(word, unit, beside, is_new_name)
-            if is_turned := turned.get(min(unit.forms)):
-                word = _unless(is_turned, replace(word, contradicts=is_turned))
+            if min(unit.forms) in ways:
+                way, goes_back = ways[min(unit.forms)]
+                word = _unless(goes_back, replace(word, text=way, contradicts=goes_back))
             yield word
 
     def _word(
@@ -122,14 +118,14 @@ class SubjectReader:
                 yield had
                 had = []
 
-    def _turned(self, folded: str) -> Iterator[tuple[str, Callable[[SeenResult], bool]]]:
-        """Stems of words behind a small one, each with whether a result joins them the other way round: to Bergen."""
-        runs = [list(run) for _, run in groupby(TERM.findall(folded), self._small.__contains__)]
+    def _ways(self, folded: str) -> Iterator[tuple[str, tuple[str, Callable[[SeenResult], bool]]]]:
+        """The stems of where a query leads to, with the whole way and whether a result goes only the other one."""
+        runs = [list(run) for _, run in groupby(TERM.findall(folded), self._between.__contains__)]
         for before, joint, after in zip(runs, runs[1:], runs[2:], strict=False):
-            if len(joint) == 1 and joint[0] in self._small and joint[0] not in self._symmetric:
-                near, far = before[-_NAME_WORDS:], after[:_NAME_WORDS]
-                way = partial(is_turned, near, joint[0], far)
-                yield from ((stem_of(word), way) for word in far)
+            if len(joint) == 1 and joint[0] in self._stated.direction_words:
+                near = before[-_NAME_WORDS:]
+                way = " ".join((*near, *joint, after[0]))
+                yield stem_of(after[0]), (way, partial(is_turned, near, joint[0], after[:_NAME_WORDS]))
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""

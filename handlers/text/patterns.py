@@ -29,7 +29,8 @@ from handlers.text.words import (
 )
 from schemas.rules import Rules, Section
 
-_INFORMATION_KINDS: tuple[AskedKind, ...] = ("price", "time", "place")
+INFORMATION_KINDS: tuple[AskedKind, ...] = ("price", "time", "place")
+"""What a title says that a page tells of one thing."""
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_labels")
 _CHOICE = re.compile(r"\(([^()]*)\)")
@@ -199,6 +200,7 @@ class PatternPack(Section):
     denials: dict[str, WordList] = _meanings("Words before what is not so, by language.")
     no_denials: WordList = _words("Words behind these that make it so: not only, not far.")
     with_words: WordList = _words("Words before what a thing has: with.")
+    direction_words: WordList = _words("Words between where a way begins and where it leads, such as to.")
     needs: WordList = _words("Words beside a denial that say that something is not needed, which is no lack of it.")
     opposed: WordList = _words("Words behind a denial after which nothing is denied any more: but.")
     admitted: WordList = _words("Words behind a denial that deny what is before it: not allowed.")
@@ -302,8 +304,8 @@ class CompiledPatterns:
         self.listing_parents = joined_words(patterns, "listing_parents")
         self.navigation_words = joined_words(patterns, "navigation_words")
         self.information_words = joined_words(patterns, "information_words")
-        asked = (words for pack in packs for kind, words in pack.asked_details.items() if kind in _INFORMATION_KINDS)
-        self.information = Phrases([*self.information_words, *chain.from_iterable(asked)])
+        asked = (words for pack in packs for kind, words in pack.asked_details.items() if kind in INFORMATION_KINDS)
+        self.information = Phrases(chain.from_iterable(asked))
         self.facet_words = joined_words(patterns, "facet_words")
         self.plurals = {stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals}
         self.stop_words = joined_words(patterns, "stop_words")

@@ -22,7 +22,7 @@ from handlers.fetch_page import FetchPageRules
 from handlers.html.encoding import parse_bytes
 from handlers.html.links import absolute_url
 from handlers.listings.listing import follow_listing
-from handlers.text.patterns import spelled_out
+from handlers.text.patterns import INFORMATION_KINDS, spelled_out
 from handlers.text.sentences import sentences
 from handlers.text.words import fold, split_words
 from schemas.retrieval import ResultType, RetrievedContent
@@ -121,28 +121,52 @@ def _of_item(
 
 
 def _of_table(site: str, name: str, text: str, draw: Random) -> RetrievedContent:
-    """What a thing costs, when it is open or who works there, row by row; its title says so."""
-    told, locale = _information(draw), draw.choice([*_CURRENCIES])
+    """What a thing costs or measures, when it is open or who works there, row by row; mostly its title says so."""
+    told = draw.choice((_information(draw), _information(draw), ""))
     words = [word for word in split_words(fold(text)) if len(word) > 2] or ["ticket", "day", "small"]
-    days = [*get_day_names(draw.choice(("wide", "abbreviated")), locale=locale).values()]
-    of_row = draw.choice(
-        (
-            lambda: (_label(words, draw), f"{_price(draw, locale)}{draw.choice(('', '', f' {draw.choice(words)}'))}"),
-            lambda: (_label(words, draw), format_date(_day(draw), draw.choice(("long", "medium")), locale)),
-            lambda: (_label(words, draw), " ".join(word.title() for word in draw.choices(words, k=2))),
-            lambda: (
-                _joined(*draw.sample(days, draw.choice((1, 2)))),
-                f"{draw.randrange(6, 12)}:00–{draw.randrange(14, 24)}:30",
-            ),
-        )
-    )
-    joint, end = draw.choice(((": ", ". "), (" ", ", "), (": ", "; "), (" ", ". "), (" – ", " ")))
-    rows = [joint.join(of_row()) for _ in range(draw.choice(_ROWS))]
-    table = end.join(row if end == ", " else f"{row[:1].upper()}{row[1:]}" for row in rows)
-    said = [f"{table}.", draw.choice(("", next(iter(sentences(text)), "")))]
+    labels = [_label(words, draw) for _ in range(draw.choice(_ROWS))]
+    said = [_table(labels, words, draw, days=draw.random() < 0.7), draw.choice(("", next(iter(sentences(text)), "")))]
     titled = draw.choice((f"{told.title()} | {name}", f"{name}: {told}", f"{told.title()} - {name}", f"{name} {told}"))
     address = draw.choice((f"{site}/{_slug(told)}", f"{site}/{_slug(name)}/{_slug(told)}", f"{site}/{_slug(name)}", ""))
-    return _short(address, titled, _joined(*draw.sample(said, 2))[: 2 * SHORT_CHARACTERS])
+    return _short(address, titled if told else name, _joined(*draw.sample(said, 2))[: 2 * SHORT_CHARACTERS])
+
+
+def _of_directory(site: str, name: str, names: Sequence[str], draw: Random) -> RetrievedContent:
+    """Many things with what each costs, or when or where it is, as a directory shows them."""
+    shown, portal = draw.sample(names, min(draw.choice(_ROWS), len(names))), _portal(site, name, names, draw)
+    words = [word for word in split_words(fold(" ".join(names))) if len(word) > 2] or ["hall", "small"]
+    parts = [
+        _table([" ".join(each.split()[:4]) for each in shown], words, draw, days=False),
+        " ".join(portal.content.split()[:9]),
+    ]
+    return portal.model_copy(update={"content": _joined(*draw.sample(parts, 2))[: 2 * SHORT_CHARACTERS]})
+
+
+def _table(labels: Sequence[str], words: Sequence[str], draw: Random, *, days: bool) -> str:
+    """Rows of one kind, each with a label; hours may be those of days."""
+    locale = draw.choice([*_CURRENCIES])
+    week = [*get_day_names(draw.choice(("wide", "abbreviated")), locale=locale).values()]
+
+    def price(label: str) -> tuple[str, str]:
+        return label, f"{_price(draw, locale)}{draw.choice(('', '', f' {draw.choice(words)}'))}"
+
+    def measure(label: str) -> tuple[str, str]:
+        return label, f"{draw.randrange(1, 900)} {draw.choice((*_UNITS, '%', 'V', 'W'))}"
+
+    def day(label: str) -> tuple[str, str]:
+        return label, format_date(_day(draw), draw.choice(("long", "medium")), locale)
+
+    def person(label: str) -> tuple[str, str]:
+        return label, " ".join(word.title() for word in draw.choices(words, k=2))
+
+    def hours(label: str) -> tuple[str, str]:
+        open_on = _joined(*draw.sample(week, draw.choice((1, 2)))) if days else label
+        return open_on, f"{draw.randrange(6, 12)}:00–{draw.randrange(14, 24)}:30"
+
+    of_row = draw.choice((price, price, measure, day, person, hours))
+    joint, end = draw.choice(((": ", ". "), (" ", ", "), (": ", "; "), (" ", ". "), (" – ", " "), (": ", " | ")))
+    rows = [joint.join(of_row(label)) for label in labels]
+    return f"{end.join(row if end == ', ' else f'{row[:1].upper()}{row[1:]}' for row in rows)}."
 
 
 def _label(words: Sequence[str], draw: Random) -> str:
@@ -154,8 +178,7 @@ def _label(words: Sequence[str], draw: Random) -> str:
 def _information(draw: Random) -> str:
     """A word of a language for what a text tells of one thing, such as its prices and its hours."""
     pack = draw.choice([pack for pack in shipped_rules(ClassifyResultsRules).patterns.values() if pack.asked_details])
-    asked = pack.asked_details
-    return str(draw.choice((*pack.information_words, *asked.get("price", ()), *asked.get("time", ()))))
+    return str(draw.choice([word for kind in INFORMATION_KINDS for word in pack.asked_details.get(kind, ())]))
 
 
 def _quantities(text: str, draw: Random) -> str:
@@ -196,6 +219,8 @@ def _of_listing(
     headed = format_date(month, "MMMM y", locale)
     folder = draw.choice(("", "/calendar", "/archive", "/programm", "/blog"))
     call = draw.choice(_CALLS)
+    for _ in range(_TABLES):
+        yield LISTING, _of_directory(site, name, names, draw)
     for rows in (
         [f"{' '.join(_details(draw, locale))} {one.name}." for one in some],
         [f"{one.text} {format_date(_day(draw), 'long', locale)}. {call}" for one in some],
