@@ -59,7 +59,7 @@ _CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:co
 _PRICED = re.compile(rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false")
 _SOLD = re.compile(rb"(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)")
 _COOKIE = re.compile("cookie|クッキー|쿠키|кук[иа]|الارتباط|कुकी", re.IGNORECASE)
-_CODE = re.compile(r"(?:[^\d\s:#-]{1,12}+[\s:#-]{1,3}+){0,2}+([45]\d\d)[.!]?")
+_CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?")
 """A heading that is a status, such as "Error 404"."""
 _NO_SCRIPT = re.compile(
     rb"<noscript[^>]{0,200}>([^<]{0,400}|\s{0,20}<[a-z0-9]{1,10}[^>]{0,100}>[^<]{0,400})", re.IGNORECASE

@@ -48,13 +48,16 @@ def checks_of_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str
 
 
 def check_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str, str], *, ask: bool) -> Iterator[Check]:
-    """Adds whether paid answers can be kept, and what was spent; ``ask`` also lists the models of the server."""
-    checks = checks_of_models(llm, models, names)
-    for check in checks:
+    """The checks of ``checks_of_models``, whether paid answers can be kept, and what was spent.
+
+    ``ask`` also lists the models of the server.
+    """
+    for check in checks_of_models(llm, models, names):
         yield replace(check, state="ok") if check.state == "note" else check
     if llm.offline:
         return
-    if all(check.what != "paid answers" for check in checks):
+    in_redis = bool(llm.redis_url.get_secret_value())
+    if find_spec("redis") is not None if in_redis else llm.cache_path is not None:
         yield from _spent(llm)
     if ask:
         yield _listed(llm, dict.fromkeys(names.values()))

@@ -27,6 +27,7 @@ BOUNDED = {
 """Places whose expressions are not pumped, with the bound of what they read."""
 ONLY_AT_START = {
     "handlers/html/encoding.py:_ROOT": "match() at the beginning of the first 4,096 bytes",
+    "handlers/html/state.py:_CODE": "fullmatch() of a part of a title or heading",
     "handlers/html/limits.py:_REST": "match() at places so far apart as the bytes that it reads",
     "streams/fetch/robots.py:_AGENT_LINE": "match() at the beginning of each line",
     "streams/fetch/robots.py:_DELAY_LINE": "match() at the beginning of each line",
