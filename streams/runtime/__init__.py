@@ -1,1 +1,1 @@
-"""Time, processes, files, back-off, circuit breakers, YAML layers, amounts, checks. It imports no other package of streams."""
+"""Time, processes, files, back-off, circuit breakers, YAML layers, amounts, checks: below all packages of streams."""
