@@ -56,7 +56,6 @@ class Title:
         headline: Words of its longest part, since names of sites are short; two ideographs count as a word.
         listing, navigation: The words that are typical of the title of a listing or of navigation, or "".
         navigation_share: The share of its part that these words of navigation are.
-        information: What it says that the text tells of one thing, such as prices and opening hours, or "".
     """
 
     text: str = ""
@@ -68,7 +67,6 @@ class Title:
     listing: str = ""
     navigation: str = ""
     navigation_share: float = 0.0
-    information: str = ""
 
 
 def read_title(title: str, patterns: CompiledPatterns) -> Title:
@@ -78,19 +76,17 @@ def read_title(title: str, patterns: CompiledPatterns) -> Title:
     # The part behind a headline is the name of a site or of a section.
     named = first if len(first.split()) >= _HEADLINE_WORDS else folded
     parts = map(split_words, _NAMED_PART.split(folded))
-    words = split_words(folded)
     share, navigation = max(_navigation(part.strip(), patterns) for part in _PART.split(folded))
     return Title(
         text=title,
         folded=folded,
-        words=tuple(words),
+        words=tuple(split_words(folded)),
         first=first,
         name=tuple(split_words(first)),
         headline=max(len(words) - _ideographs(words) / 2 for words in parts),
         listing=_first_match(patterns.listing_titles, named),
         navigation=navigation,
         navigation_share=share,
-        information=" ".join(next(iter(patterns.information.find(words)), ())),
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import Annotated, Any, Literal
 
 import regex
@@ -29,8 +28,6 @@ from handlers.text.words import (
 )
 from schemas.rules import Rules, Section
 
-INFORMATION_KINDS: tuple[AskedKind, ...] = ("price", "time", "place")
-"""What a title says that a page tells of one thing."""
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_labels")
 _CHOICE = re.compile(r"\(([^()]*)\)")
@@ -304,8 +301,6 @@ class CompiledPatterns:
         self.listing_parents = joined_words(patterns, "listing_parents")
         self.navigation_words = joined_words(patterns, "navigation_words")
         self.information_words = joined_words(patterns, "information_words")
-        asked = (words for pack in packs for kind, words in pack.asked_details.items() if kind in INFORMATION_KINDS)
-        self.information = Phrases(chain.from_iterable(asked))
         self.facet_words = joined_words(patterns, "facet_words")
         self.plurals = {stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals}
         self.stop_words = joined_words(patterns, "stop_words")

@@ -1,9 +1,8 @@
 """Texts as search engines show them, made of a labelled page by variation: what is beside the point varies.
 
-An item stays one if a call to act is added to it, if its name has a word of log-in forms or is a plural, if its text is
-nothing but a date, a time and a price, and if it is a table of its prices, hours, dates or staff. A listing stays one
-as the archive or the programme of a month. What a listing shows of each item is an item. The tests of variations have
-other phrases.
+An item stays one if a call to act is added to it, if its name has a word of log-in forms or is a plural, and if its
+text is nothing but a date, a time and a price. A listing stays one as the archive or the programme of a month. What a
+listing shows of each item is an item. The tests of variations have other phrases.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from datetime import date, time, timedelta
 from random import Random
 from typing import Literal
 
-from babel.dates import format_date, format_time, get_day_names
+from babel.dates import format_date, format_time
 from babel.numbers import format_currency
 
 from handlers.classify_results import ClassifyResultsRules
@@ -22,7 +21,7 @@ from handlers.fetch_page import FetchPageRules
 from handlers.html.encoding import parse_bytes
 from handlers.html.links import absolute_url
 from handlers.listings.listing import follow_listing
-from handlers.text.patterns import INFORMATION_KINDS, spelled_out
+from handlers.text.patterns import spelled_out
 from handlers.text.sentences import sentences
 from handlers.text.words import fold, split_words
 from schemas.retrieval import ResultType, RetrievedContent
@@ -48,7 +47,6 @@ _CURRENCIES = {
 }  # fmt: skip
 ContentKind = Literal["snippet", "full"]
 _TEASERS, _ROWS, _NAME_WORDS = 4, range(4, 9), range(1, 5)
-_TABLES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,75 +108,12 @@ def _of_item(
             ITEM,
             _short(f"{site}{folder}/{_slug(name)}", name, _joined(measured, said, draw.choice(("", _calls(draw))))),
         )
-    for _ in range(_TABLES):
-        yield ITEM, _of_table(site, name, more, draw)
     placed = _joined(f"{name}.", _place(name, draw), *_details(draw)[1:], draw.choice(("", said)))
     yield ITEM, _short(f"{site}/", name, placed)
     yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{_slug(name)}", name, draw.choice((said, more)))
     address = f"{site}/{draw.choice(('guides', 'docs', 'help', 'a'))}/{_slug(plural)}"
     yield ITEM, _short(address, plural, more)
     yield ITEM, _short(address, plural, result.content[SHORT_CHARACTERS : 6 * SHORT_CHARACTERS], "full")
-
-
-def _of_table(site: str, name: str, text: str, draw: Random) -> RetrievedContent:
-    """What a thing costs or measures, when it is open or who works there, row by row; mostly its title says so."""
-    told = draw.choice((_information(draw), _information(draw), ""))
-    words = [word for word in split_words(fold(text)) if len(word) > 2] or ["ticket", "day", "small"]
-    labels = [_label(words, draw) for _ in range(draw.choice(_ROWS))]
-    said = [_table(labels, words, draw, days=draw.random() < 0.7), draw.choice(("", next(iter(sentences(text)), "")))]
-    titled = draw.choice((f"{told.title()} | {name}", f"{name}: {told}", f"{told.title()} - {name}", f"{name} {told}"))
-    address = draw.choice((f"{site}/{_slug(told)}", f"{site}/{_slug(name)}/{_slug(told)}", f"{site}/{_slug(name)}", ""))
-    return _short(address, titled if told else name, _joined(*draw.sample(said, 2))[: 2 * SHORT_CHARACTERS])
-
-
-def _of_directory(site: str, name: str, names: Sequence[str], draw: Random) -> RetrievedContent:
-    """Many things with what each costs, or when or where it is, as a directory shows them."""
-    shown, portal = draw.sample(names, min(draw.choice(_ROWS), len(names))), _portal(site, name, names, draw)
-    words = [word for word in split_words(fold(" ".join(names))) if len(word) > 2] or ["hall", "small"]
-    parts = [
-        _table([" ".join(each.split()[:4]) for each in shown], words, draw, days=False),
-        " ".join(portal.content.split()[:9]),
-    ]
-    return portal.model_copy(update={"content": _joined(*draw.sample(parts, 2))[: 2 * SHORT_CHARACTERS]})
-
-
-def _table(labels: Sequence[str], words: Sequence[str], draw: Random, *, days: bool) -> str:
-    """Rows of one kind, each with a label; hours may be those of days."""
-    locale = draw.choice([*_CURRENCIES])
-    week = [*get_day_names(draw.choice(("wide", "abbreviated")), locale=locale).values()]
-
-    def price(label: str) -> tuple[str, str]:
-        return label, f"{_price(draw, locale)}{draw.choice(('', '', f' {draw.choice(words)}'))}"
-
-    def measure(label: str) -> tuple[str, str]:
-        return label, f"{draw.randrange(1, 900)} {draw.choice((*_UNITS, '%', 'V', 'W'))}"
-
-    def day(label: str) -> tuple[str, str]:
-        return label, format_date(_day(draw), draw.choice(("long", "medium")), locale)
-
-    def person(label: str) -> tuple[str, str]:
-        return label, " ".join(word.title() for word in draw.choices(words, k=2))
-
-    def hours(label: str) -> tuple[str, str]:
-        open_on = _joined(*draw.sample(week, draw.choice((1, 2)))) if days else label
-        return open_on, f"{draw.randrange(6, 12)}:00–{draw.randrange(14, 24)}:30"
-
-    of_row = draw.choice((price, price, measure, day, person, hours))
-    joint, end = draw.choice(((": ", ". "), (" ", ", "), (": ", "; "), (" ", ". "), (" – ", " "), (": ", " | ")))
-    rows = [joint.join(of_row(label)) for label in labels]
-    return f"{end.join(row if end == ', ' else f'{row[:1].upper()}{row[1:]}' for row in rows)}."
-
-
-def _label(words: Sequence[str], draw: Random) -> str:
-    """What a row is for: some words, maybe with ages."""
-    ages = f"({draw.randrange(3, 9)}–{draw.randrange(10, 18)})"
-    return _joined(*draw.choices(words, k=draw.choice((1, 1, 2, 3))), draw.choice(("", "", "", ages)))
-
-
-def _information(draw: Random) -> str:
-    """A word of a language for what a text tells of one thing, such as its prices and its hours."""
-    pack = draw.choice([pack for pack in shipped_rules(ClassifyResultsRules).patterns.values() if pack.asked_details])
-    return str(draw.choice([word for kind in INFORMATION_KINDS for word in pack.asked_details.get(kind, ())]))
 
 
 def _quantities(text: str, draw: Random) -> str:
@@ -219,8 +154,6 @@ def _of_listing(
     headed = format_date(month, "MMMM y", locale)
     folder = draw.choice(("", "/calendar", "/archive", "/programm", "/blog"))
     call = draw.choice(_CALLS)
-    for _ in range(_TABLES):
-        yield LISTING, _of_directory(site, name, names, draw)
     for rows in (
         [f"{' '.join(_details(draw, locale))} {one.name}." for one in some],
         [f"{one.text} {format_date(_day(draw), 'long', locale)}. {call}" for one in some],
@@ -248,8 +181,7 @@ def _portal(site: str, name: str, names: Sequence[str], draw: Random) -> Retriev
     noun, phrases, near = _many(draw)
     counted, place = f"{draw.choice((25, 86, 312, 1204, 45678)):,} {noun}", name.split()[-1] if name else "Rome"
     placed, kind, town = f"{noun.title()} {near} {place}", _slug(noun), _slug(place)
-    compared = _joined(noun.title(), _information(draw), name)
-    title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name, compared))
+    title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
     paged = f"{draw.choice(('Page', 'Seite', 'Pagina'))} 1 / {draw.randrange(2, 90)}"
     least = draw.choice(("from", "ab", "dès", "da", "desde", "od", "från"))
     priced = f"{counted} {least} {_price(draw, draw.choice([*_CURRENCIES]))}"
