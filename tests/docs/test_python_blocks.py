@@ -63,8 +63,3 @@ def test_blocks_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
         *((one, printed(one.code, tmp_path)) for one in programs),
     ]:
         assert block.output in (None, output), block.code
-
-
-def test_a_block_with_another_output_is_found() -> None:
-    text = "```python\nprint(1)\n```\n\n```text\n2\n```\n"
-    assert python_blocks(text) == [Block("print(1)\n", "2\n")]

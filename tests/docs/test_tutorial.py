@@ -89,13 +89,3 @@ def test_what_a_page_says_is_what_happens(kafka: str, topic_prefix: str, tmp_pat
     if (promtool := shutil.which("promtool")) and config.exists():
         checked = subprocess.run([promtool, "check", "config", str(config)], capture_output=True, text=True)
         assert checked.returncode == 0, checked.stderr
-
-
-def test_the_page_is_read_as_its_readers_see_it() -> None:
-    first = "<!-- run -->\n```sh\na\nb\n```\n<!-- prints -->\n```text\none … two\n…\nend\n```\n"
-    text = f"x\n{first}<!-- run -->\n```sh\nc\n```\n"
-    assert blocks(text) == [Block(2, "a\nb", "one … two\n…\nend"), Block(13, "c", None)]
-    expected = pattern("one … two\n…\nend")
-    assert re.fullmatch(expected, "one and two\nx\ny\nend\n")
-    assert re.fullmatch(expected, "one, two\nend\n") is None
-    assert re.fullmatch(expected, "one 1 two  \nend\n")
