@@ -11,7 +11,7 @@ from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
 from streams.generate.asyncapi import schema_of
-from streams.generate.examples import FOLDER
+from streams.generate.examples import FOLDER, examples
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.monitoring import prometheus
 from streams.generate.outputs import drift, generate
@@ -48,13 +48,19 @@ def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _with_examples(generated: dict[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The handlers do not write the examples again: ``test_examples.py`` compares what they write."""
+    """The handlers do not write the examples again."""
     written = {path: text for path, text in generated.items() if path.is_relative_to(FOLDER)}
     monkeypatch.setattr(outputs, "examples", lambda *_: written)
 
 
 def test_the_committed_files_are_those_that_are_generated(generated: dict[Path, str]) -> None:
     assert drift(ROOT, generated) == {}
+
+
+def test_an_unreadable_input_is_an_error(checkout: Path) -> None:
+    (checkout / FOLDER / "claims.extracted.v1" / "minimal.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"claims\.extracted\.v1/minimal\.json: .*claim_id"):
+        examples(checkout, read_document(checkout / "config"))
 
 
 @pytest.mark.usefixtures("_with_examples")
