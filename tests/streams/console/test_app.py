@@ -172,3 +172,8 @@ def test_an_unknown_object_answers_503_while_kafka_is_down(
     answer = console.client.get(path)
     assert answer.status_code == 503
     assert "Kafka can&#39;t be read" in answer.text
+
+
+@pytest.mark.parametrize("path", TABLES["an_unknown_object_is_missing"])
+def test_an_unknown_object_is_missing(console: OwnConsole, path: str) -> None:
+    assert console.client.get(path).status_code == 404

@@ -81,10 +81,6 @@ def test_an_expired_batch_keeps_its_verdicts(console: OwnConsole) -> None:
     assert "not passed" in text
 
 
-def test_an_unknown_batch_is_missing(console: OwnConsole) -> None:
-    assert console.client.get("/batch/nosuch").status_code == 404
-
-
 def test_a_batch_that_is_its_own_parent_is_shown(console: OwnConsole) -> None:
     console.write(JAZZ.model_copy(update={"batch_id": "loop", "parent_batch_id": "loop"}), "classify_results")
     assert console.client.get("/batch/loop").status_code == 200

@@ -116,11 +116,6 @@ def test_an_expired_record_keeps_its_verdict(console: OwnConsole) -> None:
     assert f"score {PAGE.cts_score}" in answer.text
 
 
-def test_a_decision_that_never_was_is_missing(console: OwnConsole) -> None:
-    assert console.client.get("/decision/pages.scored.v1/0/99").status_code == 404
-    assert console.client.get(f"/decision/pages.scored.v1/0/{10**20}").status_code == 404
-
-
 def test_the_search_leads_to_the_screen_of_a_subject(console: OwnConsole) -> None:
     assert console.client.get("/find", params={"q": CLAIM.claim_id}).headers["location"] == f"/claim/{CLAIM.claim_id}"
     assert console.client.get("/find", params={"q": PAGE.url}).headers["location"].startswith("/page?url=https%3A")

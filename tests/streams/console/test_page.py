@@ -158,10 +158,6 @@ def test_an_address_that_is_no_web_address_is_no_link(console: OwnConsole) -> No
     assert "<img src=x" not in text
 
 
-def test_an_unknown_page_is_missing(console: OwnConsole) -> None:
-    assert console.client.get("/page", params={"url": "https://nosuch.example/"}).status_code == 404
-
-
 def test_a_long_page_is_cut() -> None:
     text = read_page_text(CrawledPage(url=URL, html=f"<p>{'word ' * 20}</p>" * 20_000), RULES)
     assert text.cut
