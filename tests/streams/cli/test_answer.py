@@ -253,22 +253,6 @@ async def test_a_program_gets_the_same(answer: Answers) -> None:
     assert "cts_score" not in out
 
 
-ROGUE = f"Of course! It opens in yore. {FORGED}"
-
-
-@pytest.mark.parametrize("role", ["analyst", "critic", "writer"])
-@pytest.mark.parametrize("as_json", [False, True])
-async def test_what_is_outside_of_the_protocol_is_never_shown(answer: Answers, role: str, as_json: bool) -> None:
-    status, out, _ = await answer(replies={**GOOD, role: says(ROGUE)}, as_json=as_json)
-    assert status == 0
-    assert "yore" not in out
-    assert f"the {role} replied outside of its protocol" in out
-    assert "12 March 2026" in out
-    if role == "writer":
-        made = '"written_by": "offline"' if as_json else "Made by the offline judge, not by a model"
-        assert made in out
-
-
 async def test_answer_without_a_model_quotes_sources_and_names_setup(answer: Answers, server: ModelServer) -> None:
     status, out, err = await answer(llm=LlmSettings())
     assert (status, err, server.asked) == (0, "", [])
