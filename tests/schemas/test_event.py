@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.addresses import MAX_URL
-from schemas.event import Envelope, OutputIds, Provenance, derive_id
+from schemas.event import Envelope, OutputIds, Provenance, Run, derive_id
 from schemas.pages import CrawledPage
 from schemas.retrieval import RetrievalBatch
 from streams.generate.asyncapi import schema_of
 from streams.topology import TOPICS
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
-ENVELOPE = Envelope(id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero")
+ENVELOPE = Envelope("one", "assay/score_page", TIME, "first", "zero", "00-1", Run("run-7"))
 
 
 def test_the_ids_of_outputs_never_change() -> None:
@@ -49,13 +49,15 @@ def test_headers_are_the_binary_mode_of_cloudevents() -> None:
         "ce_time": b"2025-01-02T03:04:05.678Z",
         "ce_correlationid": b"first",
         "ce_causationid": b"zero",
+        "traceparent": b"00-1",
+        "assay_run": b"run-7",
         "content-type": b"application/json",
     }
 
 
 def test_what_was_written_is_read_back() -> None:
     read = Provenance.of(ENVELOPE.headers("pages.scored.v1", "https://a.example/"), "t/0/0")
-    assert (read.identity, read.correlation_id, read.traceparent, read.run) == ("one", "first", None, None)
+    assert (read.identity, read.correlation_id, read.traceparent, read.run) == ("one", "first", "00-1", Run("run-7"))
 
 
 def test_a_foreign_record_is_known_by_its_place() -> None:

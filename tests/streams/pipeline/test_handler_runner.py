@@ -50,13 +50,17 @@ def answers(outcomes: Iterable[Outcome | Ask]) -> Callable[[Event, Any], Outcome
     return lambda *_: next(rest)
 
 
+def runner_of(
+    handler: Handler, services: World, clock: VirtualClock, *more: Any, chance: float = 0.5, policy: Any = PATIENCE
+) -> HandlerRunner:
+    breaker = Breaker(BreakerSettings(), clock)
+    return HandlerRunner(handler, NoRules(), policy, services, clock, lambda: chance, breaker, *more)
+
+
 async def come_to_an_end(
     handler: Handler, services: World | None = None, clock: VirtualClock | None = None, chance: float = 0.5
 ) -> Outcome:
-    clock = clock or VirtualClock()
-    runner = HandlerRunner(
-        handler, NoRules(), PATIENCE, services or World(), clock, lambda: chance, Breaker(BreakerSettings(), clock)
-    )
+    runner = runner_of(handler, services or World(), clock or VirtualClock(), chance=chance)
     answer = runner.decide(PAGE)
     if not isinstance(answer, Ask | Retry):
         return answer
@@ -175,18 +179,9 @@ async def test_failing_service_is_retried_and_then_the_input_dies() -> None:
 
 @pytest.mark.parametrize("run", [Run("plan"), None])
 async def test_services_get_the_run_on_every_try(run: Run | None) -> None:
-    services, clock, retried = World(), VirtualClock(), list[tuple[Retry, bool]]()
+    services, retried = World(), list[tuple[Retry, bool]]()
     handler = handler_of(lambda *_: ask(), answers([UNAVAILABLE, DROP]), rounds=1)
-    runner = HandlerRunner(
-        handler,
-        NoRules(),
-        PATIENCE,
-        services,
-        clock,
-        lambda: 0.5,
-        Breaker(BreakerSettings(), clock),
-        lambda again, replayed: retried.append((again, replayed)),
-    )
+    runner = runner_of(handler, services, VirtualClock(), lambda again, replayed: retried.append((again, replayed)))
     assert await runner.finish(PAGE, ask(), record=1, run=run) == AttemptResult(DROP, 2)
     assert services.runs == [run, run]
     assert retried == [(UNAVAILABLE, run is not None)]
@@ -194,11 +189,8 @@ async def test_services_get_the_run_on_every_try(run: Run | None) -> None:
 
 async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
     hurried = PATIENCE.model_copy(update={"attempt_seconds": 0.01, "max_attempts": 1})
-    clock = VirtualClock()
     handler = handler_of(lambda *_: ask(), lambda *_: DROP, rounds=1)
-    runner = HandlerRunner(
-        handler, NoRules(), hurried, Forever(), clock, lambda: 0.5, Breaker(BreakerSettings(), clock)
-    )
+    runner = runner_of(handler, Forever(), VirtualClock(), policy=hurried)
     async with asyncio.timeout(5):
         tried = await runner.finish(PAGE, ask(), record=1)
     assert tried == AttemptResult(Retry(RetryReason.UNAVAILABLE, "TimeoutError: "), 1)
