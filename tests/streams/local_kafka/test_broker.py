@@ -18,6 +18,7 @@ from streams.cli.broker import RunningBroker, note_of, noted, running_at
 from streams.local_kafka import broker, guard, install
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import are_cached, find_java, format_data, kafka_jars
+from tests.processes import running
 
 
 def executable(path: Path, script: str) -> Path:
@@ -31,15 +32,6 @@ def wait_until(what: Callable[[], bool]) -> None:
     """Poll; the test's own timeout is the only clock."""
     while not what():
         time.sleep(0.02)
-
-
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (ProcessLookupError, FileNotFoundError):
-        return True
-    return stat.rsplit(")", 1)[1].split()[0] == "Z"
 
 
 class TestFindJava:
@@ -165,7 +157,7 @@ class TestStart:
         kafka.start_seconds = 2
         with pytest.raises(BrokerUnavailable, match=r"(?s)did not answer within 2 s.*thinking"):
             kafka.start()
-        wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
+        wait_until(lambda: not running({int((tmp_path / "pid").read_text())}))
 
 
 class TestCause:
@@ -220,7 +212,7 @@ class TestGuard:
         guard_pid, java_pid, fork_pid = map(int, owner.stdout.readline().split())
         owner.kill()
         owner.wait()
-        wait_until(lambda: gone(java_pid) and gone(guard_pid))
+        wait_until(lambda: not running({java_pid}) and not running({guard_pid}))
         assert not temporary.exists()
         os.kill(fork_pid, signal.SIGKILL)
         owner.stdout.close()

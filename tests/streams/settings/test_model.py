@@ -1,4 +1,3 @@
-import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -28,7 +27,7 @@ TABLES = tables(__file__)
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Removes the variables of Assay from the environment."""
-    for name in [name for name in os.environ if name.upper().startswith("ASSAY_")]:
+    for name in variables_of_assay():
         monkeypatch.delenv(name)
 
 
@@ -247,12 +246,6 @@ def _keys(model: type[BaseModel], place: str) -> Iterator[tuple[str, bool]]:
 
 
 # --- what is read when -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(autouse=True)
-def as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in variables_of_assay():
-        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize("kind", [ScorePageRules, ClassifyResultsRules, EvaluateRetrievalRules])
