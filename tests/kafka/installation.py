@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
 from schemas.event import Event
@@ -245,6 +246,19 @@ async def partitions_of(settings: Settings, topic: str) -> Sequence[int]:
     async with opened(make_admin(settings.kafka)) as admin:
         [described] = await admin.describe_topics([topic])
         return [partition["partition"] for partition in described["partitions"]]
+
+
+async def configure(settings: Settings, topic: str, values: dict[str, str]) -> None:
+    """Gives a topic these settings and no others, and waits until the broker, which is a moment later, has them."""
+    async with opened(make_admin(settings.kafka)) as admin:
+        await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, values)])
+
+        async def changed() -> bool:
+            [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+            found = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}
+            return values.items() <= found.items()
+
+        await until(changed, times=5)
 
 
 def environment_of(settings: Settings, **variables: Any) -> dict[str, str]:

@@ -14,20 +14,13 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from streams.kafka.clients import opened
 from streams.local_kafka.broker import LocalKafka, free_port
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
+from tests.processes import running
 from tests.samples import environment
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
 """What a dead letter topic takes."""
 
 pytestmark = [pytest.mark.timeout(180)]
-
-
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 async def create(bootstrap_servers: str, topic: str, **configs: str) -> None:
@@ -77,7 +70,7 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
         await write(address, topic_prefix, b"kept")
         kafka.kill()
         assert first is not None
-        assert gone(first)
+        assert not running({first})
         assert not kafka.running
         await asyncio.to_thread(kafka.restart)
         assert kafka.bootstrap_servers == address
@@ -114,5 +107,5 @@ def test_detached_broker_answers_until_it_is_stopped(tmp_path: Path) -> None:
     finally:
         stopped = broker("--stop")
     assert stopped.returncode == 0, stopped.stderr
-    assert gone(said["kafka_pid"])
+    assert not running({said["kafka_pid"]})
     assert broker("--stop").returncode == 1

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -77,13 +76,8 @@ def shown(families: Iterable[Metric]) -> set[str]:
 
 async def scraped(application: Application) -> list[Metric]:
     """What Prometheus is given of a worker."""
-    return await scraped_from(application.asgi)
-
-
-async def scraped_from(asgi: Any) -> list[Metric]:
-    """What Prometheus is given."""
     async with (
-        HttpServer(asgi, HttpSettings(port=0)) as server,
+        HttpServer(application.asgi, HttpSettings(port=0)) as server,
         httpx.AsyncClient(base_url=f"http://{server.address}", follow_redirects=True) as client,
     ):
         answer = await client.get("/metrics")

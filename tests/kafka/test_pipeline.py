@@ -5,14 +5,13 @@ from collections import Counter, defaultdict
 
 import pytest
 from aiokafka import ConsumerRecord, TopicPartition
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 from aiokafka.structs import OffsetAndMetadata
 
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.clients import make_producer
 from streams.workers.settings import WorkersSettings
 from tests.kafka.installation import (
     CRAWLED,
@@ -20,6 +19,7 @@ from tests.kafka.installation import (
     GROUP,
     SCORED,
     Installation,
+    configure,
     installed,
     page,
     scored,
@@ -112,18 +112,7 @@ async def test_stop_commits_finished_records_without_repeats(assay: Installation
 async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: str, topic_prefix: str) -> None:
     """A cluster whose topics take less than ours: found out only by the commit, one input at a time."""
     assay = await installed(kafka, topic_prefix)
-    async with opened(make_admin(assay.settings.kafka)) as admin:
-        smaller = ConfigResource(ConfigResourceType.TOPIC, topic_prefix + SCORED, {"max.message.bytes": "20000"})
-        await admin.alter_configs([smaller])
-
-        async def known() -> bool:
-            [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic_prefix + SCORED)])
-            return any(
-                entry[:2] == ("max.message.bytes", "20000") for *_, entries in answer.resources for entry in entries
-            )
-
-        # The broker takes it over a moment after it has said yes.
-        await until(known, times=5)
+    await configure(assay.settings, topic_prefix + SCORED, {"max.message.bytes": "20000"})
 
     def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
         noise = random.Random(1).randbytes(40_000).hex() if crawled.url.endswith("/3") else ""

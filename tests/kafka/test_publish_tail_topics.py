@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from aiokafka.admin import NewPartitions
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, TOPIC_BYTES
 from tests.command_line import Done, Ran
-from tests.kafka.installation import DEAD, Installing, assay_command, command, install, line_of, until
+from tests.kafka.installation import DEAD, Installing, assay_command, command, configure, install, line_of, until
 
 PAGES = PAGES_CRAWLED.name
 
@@ -139,20 +138,6 @@ async def grow(settings: Settings, name: str, partitions: int) -> None:
         await until(grown)
 
 
-async def change(settings: Settings, name: str, values: dict[str, str]) -> None:
-    """Gives a topic these settings and no others, and waits until the broker reports them."""
-    resource = ConfigResource(ConfigResourceType.TOPIC, name, values)
-    async with opened(make_admin(settings.kafka)) as admin:
-        await admin.alter_configs([resource])
-
-        async def changed() -> bool:
-            [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
-            found = {entry[0]: entry[1] for _, _, _, _, entries in response.resources for entry in entries}
-            return values.items() <= found.items()
-
-        await until(changed)
-
-
 def test_topics_are_listed_created_and_compared_for_people(ran: Ran, kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
     name = topic_prefix + PAGES
@@ -177,7 +162,7 @@ def test_topics_are_listed_created_and_compared_for_people(ran: Ran, kafka: str,
     assert len(topics("list", as_json=True).document["topics"]) == len(missing)
     assert f"{name}: partitions should be 6, is 8" in topics("diff", status=1).out.splitlines()
     # So is a changed setting, also one that is not set when a topic is created.
-    asyncio.run(change(settings, name, {"retention.bytes": "1000000", "max.message.bytes": "1000"}))
+    asyncio.run(configure(settings, name, {"retention.bytes": "1000000", "max.message.bytes": "1000"}))
     told = topics("diff", status=1).out.splitlines()
     assert f"{name}: retention.bytes should be -1, is 1000000" in told
     assert f"{name}: max.message.bytes should be {TOPIC_BYTES}, is 1000" in told

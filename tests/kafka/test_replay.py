@@ -48,7 +48,7 @@ async def test_backfill_writes_what_live_traffic_wrote(assay: Installation) -> N
     assert await assay.committed() == committed
 
 
-async def test_from_and_to_are_offsets_or_instants(assay: Installation) -> None:
+async def test_a_replay_ends_at_an_instant(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40)])
     await asyncio.sleep(0.05)
     between = datetime.now(UTC).isoformat()
@@ -56,13 +56,8 @@ async def test_from_and_to_are_offsets_or_instants(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(40, 70)])
     before = await planned(assay.settings, "score_page", plan="early", end=between)
     assert sum(its.end - its.start for its in before.stages[0].ranges) == 40
-    some = await planned(assay.settings, "score_page", plan="some", start="0:1,2:0", end="3")
-    assert [(its.partition, its.start, its.end) for its in some.stages[0].ranges if its.end > its.start] == [
-        (0, 1, 3),
-        (2, 0, 3),
-    ]
-    await carried_out(assay.settings, "some")
-    assert len(await assay.read(f"{SCORED}.replay.some")) == 5
+    await carried_out(assay.settings, "early")
+    assert len(await assay.read(f"{SCORED}.replay.early")) == 40
 
 
 async def test_dead_letters_of_a_replay_are_listed_by_its_name(
@@ -92,9 +87,7 @@ async def test_dead_letters_of_a_replay_are_listed_by_its_name(
     assert (status, "no dead letters are kept of a replay 'another'" in trouble) == (1, True)
 
 
-async def test_live_replay_needs_readers_dedupe_and_fetches_nothing(assay: Installation) -> None:
-    with pytest.raises(ReplayError, match="readers-dedupe"):
-        await planned(assay.settings, "classify_results", live=True)
+async def test_live_replay_writes_the_same_ids_and_fetches_nothing(assay: Installation) -> None:
     listing = "".join(f'<li><a href="/deals/{n}">Deal {n} of the day, with a long title</a></li>' for n in range(40))
     batch = {
         "batchId": "b1",
@@ -144,8 +137,6 @@ async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installatio
 async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installation) -> None:
     await assay.feed([page(1)])
     plan = await planned(assay.settings, "score_page")
-    with pytest.raises(ReplayError, match="already"):
-        await planned(assay.settings, "score_page")
     labels = assay.settings.trust_labels.model_copy(update={"high": assay.settings.trust_labels.high - 1})
     other = assay.settings.model_copy(update={"trust_labels": labels})
     with pytest.raises(ReplayError, match="another configuration of score_page"):
@@ -153,8 +144,6 @@ async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installatio
     with pytest.raises(ReplayError, match="no plan 'nobody'"):
         await carried_out(assay.settings, "nobody")
     assert (await carried_out(assay.settings)).state is ReplayState.FINISHED
-    with pytest.raises(ReplayError, match="is finished"):
-        await carried_out(assay.settings)
     async with PlanStore(assay.settings, SystemClock()) as store:
         [account] = await plan_status(assay.settings, store.plans.values())
         assert (account.plan.run, account.remaining) == (plan.run, 0)

@@ -1,4 +1,4 @@
-"""``assay run`` in its own process, with its health, memory and CPU time observed while it works."""
+"""``assay run`` in its own process, with its health and memory observed while it works."""
 
 import asyncio
 import contextlib
@@ -72,12 +72,6 @@ class Worker:
         """The most memory that it had so far."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) // 1024
-
-    @property
-    def cpu_seconds(self) -> float:
-        """Processor time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
         """Asks its HTTP server."""
