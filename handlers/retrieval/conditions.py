@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from operator import ge, le
 
 from handlers.retrieval.seen_result import SeenResult
@@ -24,6 +25,7 @@ Asked = tuple[Choice, str]
 _LONGEST_DATE = 40
 _REACH = 5
 """Words behind the name of a place in which the other one may follow: Oslo (OSL), Norway, to Bergen."""
+_SENTENCE = re.compile(r"[.!?;|]\s|\n")
 _NUMBER = re.compile(r"\d+")
 _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
@@ -101,16 +103,22 @@ def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
     return lambda seen: any(day.month for day in seen.dates) and not meets(seen)
 
 
-def is_turned(before: Sequence[str], joint: str, after: Sequence[str], seen: SeenResult) -> bool:
-    """Whether a result goes only the other way: from Bergen to Oslo, and nowhere from Oslo to Bergen.
+def is_turned(before: Sequence[str], joint: str, after: Sequence[str], seen: SeenResult, *, is_direct: bool) -> bool:
+    """Whether a result goes only the other way: from Bergen to Oslo, or Bergen – Oslo, and nowhere from Oslo to Bergen.
 
-    A distance is the same both ways. The names of both ends are the words next to the joint and some beside these.
+    A distance is the same both ways. The names of both ends are the words next to the joint and some beside these; only
+    a joint that always leads somewhere may be missing.
     """
-    words = TERM.findall(fold_words(seen.text))
-    ways = zip(words, words[1:], words[2:], strict=False)
-    if "length" in seen.measures or not any(way[0] in after and way[1] == joint and way[2] in before for way in ways):
+    if "length" in seen.measures:
         return False
-    return not any(word == before[-1] and after[0] in words[at : at + _REACH] for at, word in enumerate(words, 1))
+    goes_back = False
+    for words in map(TERM.findall, _SENTENCE.split(fold_words(seen.text))):
+        if any(word == before[-1] and after[0] in words[at : at + _REACH] for at, word in enumerate(words, 1)):
+            return False
+        ways = {(way[0], way[2]) for way in zip(words, words[1:], words[2:], strict=False) if way[1] == joint}
+        ways |= set(pairwise(words)) if is_direct else set()
+        goes_back |= any((one, other) in ways for one in after for other in before)
+    return goes_back
 
 
 def on_day(day: DateEvidence, units: Units) -> Meets:

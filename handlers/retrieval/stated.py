@@ -79,7 +79,10 @@ class StatedWords:
                 self._denials.setdefault(word, set()).add(language)
         self._known = frozenset().union(*self._denials.values())
         self.with_words = joined_words(patterns, "with_words")
-        self.direction_words = joined_words(patterns, "direction_words")
+        self.direction_words, self.origin_words, self.destination_words = (
+            frozenset(map(fold_words, joined_words(patterns, f"{name}_words")))
+            for name in ("direction", "origin", "destination")
+        )
         self._affirming, self._needs, self._opposed, self._admitted, one, self._counts, fillers = (
             frozenset(map(fold_words, joined_words(patterns, name))) for name in _LISTS
         )

@@ -39,7 +39,7 @@ class SubjectReader:
     def __init__(self, stated: StatedWords) -> None:
         """Takes the compiled words of the packs."""
         self._stated, self._small, self._background = stated, stated.small_words, stated.background
-        self._between = stated.small_words | stated.direction_words
+        self._between = stated.small_words | stated.direction_words | stated.origin_words | stated.destination_words
 
     def read(self, query: str, text: str, units: Sequence[Unit], folded: str, language: str | None) -> Iterator[Facet]:
         """A facet for each of some words.
@@ -120,12 +120,14 @@ class SubjectReader:
 
     def _ways(self, folded: str) -> Iterator[tuple[str, tuple[str, Callable[[SeenResult], bool]]]]:
         """The stems of where a query leads to, with the whole way and whether a result goes only the other one."""
-        runs = [list(run) for _, run in groupby(TERM.findall(folded), self._between.__contains__)]
-        for before, joint, after in zip(runs, runs[1:], runs[2:], strict=False):
-            if len(joint) == 1 and joint[0] in self._stated.direction_words:
-                near = before[-_NAME_WORDS:]
-                way = " ".join((*near, *joint, after[0]))
-                yield stem_of(after[0]), (way, partial(is_turned, near, joint[0], after[:_NAME_WORDS]))
+        runs = [["", ""], *(list(run) for _, run in groupby(TERM.findall(folded), self._between.__contains__))]
+        for origin, before, joint, after in zip(runs, runs[1:], runs[2:], runs[3:], strict=False):
+            is_direct = joint[0] in self._stated.direction_words
+            is_from = origin[-1] in self._stated.origin_words and joint[0] in self._stated.destination_words
+            if len(joint) == 1 and (is_direct or is_from):
+                near, far = before[-_NAME_WORDS:], after[:_NAME_WORDS]
+                way = " ".join((*near, *joint, far[0]))
+                yield stem_of(far[0]), (way, partial(is_turned, near, joint[0], far, is_direct=is_direct))
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
