@@ -34,7 +34,7 @@ class Facet:
     Attributes:
         text: How the query, or a sentence about what is missing, calls it.
         meets: How far a result meets it, in [0, 1]; ``DENIED`` if it says that it is not so, ``ANOTHER`` if it names
-            another in its place.
+            another in its place, or goes the other way.
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
