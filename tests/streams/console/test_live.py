@@ -59,6 +59,10 @@ def test_signs_compare_the_last_minutes_with_the_hour_before() -> None:
         ("new dead letters", "1", "poor"),
         ("pages without content", "50 %", "low"),
     ]
+    for number in range(100):
+        at = now - 60_000 * (8 + number % 50)
+        store.add([(Entry(Position("x.dlq", 0, 1 + number), at, "h", "page", "u", "v", "dead"), [])])
+    assert signs(store, late, now)[2].tone == "low"  # fewer than before
     idle = signs(Store(10), {"other": flow("other")}, now)
     assert [its.tone for its in idle] == ["none", "good", "good", "none"]
 

@@ -271,6 +271,7 @@ CHANGES: dict[str, Any] = {
     "source_rules": {"base_scores": {"tier_3": 15}},
     "trust_points": {"structure": {"schema": 9}},
     "source_tiers": {"tier_2": ["udn.com", "例.example"]},
+    "sources": {"own": {"new.example": {"kind": None, "tier": 2, "reason": ""}}},
 }
 
 
