@@ -144,6 +144,10 @@ class Visit:
 Visits = Callable[..., Visit]
 
 
+_SEEN = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+"""A colour that fades can't be measured."""
+
+
 @pytest.fixture
 def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
     """Opens pages of the console: ``visits(color_scheme="dark", viewport={"width": 360, "height": 740})``.
@@ -153,7 +157,7 @@ def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
     opened: list[Visit] = []
 
     def visit(**options: object) -> Visit:
-        page = browser.new_page(**({"viewport": {"width": 1280, "height": 800}} | options))  # type: ignore[arg-type]
+        page = browser.new_page(**(_SEEN | options))  # type: ignore[arg-type]
         page.set_default_timeout(1000 * _PATIENCE_SECONDS)
         new = Visit(page, demonstration.address)
         page.on("dialog", new.answer)
