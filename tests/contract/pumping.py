@@ -42,7 +42,6 @@ _UNNOTICED = 0.000015
 _NOTICEABLE = 0.005
 """CPU seconds for 8,000 characters, below which no growth is looked at: quadratic time is over 0.03 seconds."""
 _MOST_SECONDS = 0.2
-_MEASUREMENTS = 3
 _READ_FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE | re.VERBOSE
 _PROPERTY = re.compile(r"\\p\{\w+\}")
 _EVERY_CHARACTER = "".join(map(chr, range(0xD800)))
@@ -77,12 +76,7 @@ def grows_too_fast(expression: Expression, at_start: bool = False) -> Pumped | N
         expression: To be searched from every place of a text.
         at_start: It is only matched at the beginning of a text, so only this is measured.
     """
-    return next((text for text in pumped(expression) if _is_confirmed(expression, text, at_start)), None)
-
-
-def _is_confirmed(expression: Expression, text: Pumped, at_start: bool) -> bool:
-    """Whether each of some measurements finds too fast growth: another process can disturb one of them."""
-    return all(_is_too_fast(expression, text, at_start) for _ in range(_MEASUREMENTS))
+    return next((text for text in pumped(expression) if _is_too_fast(expression, text, at_start)), None)
 
 
 def _is_too_fast(expression: Expression, text: Pumped, at_start: bool) -> bool:
