@@ -71,14 +71,14 @@ class SubjectReader:
             return self._background.rarity(name, language) >= UNKNOWN and not known.has_word(name)
 
         for unit in units:
+            stem = min(unit.forms)
             is_feature = not unit.forms.isdisjoint(features)
             is_open = denied.has(unit) or (is_question and not is_feature)
             word = self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open)
-            beside = before.get(min(unit.forms), "")
-            if beside and self._background.rarity(min(unit.forms), language) >= UNKNOWN:
-                word = _replaced(word, unit, beside, is_new_name)
-            if min(unit.forms) in ways:
-                way, goes_back = ways[min(unit.forms)]
+            if (beside := before.get(stem)) and self._background.rarity(stem, language) >= UNKNOWN:
+                word = _replaced(word, stem, beside, is_new_name)
+            if stem in ways:
+                way, goes_back = ways[stem]
                 word = _unless(goes_back, replace(word, text=way, contradicts=goes_back))
             yield word
 
@@ -152,15 +152,14 @@ def _before(text: str) -> dict[str, str]:
     return {stem_of(fold_words(word)): stem_of(fold_words(last)) for last, word in pairwise(terms) if word[0].isupper()}
 
 
-def _replaced(word: Facet, unit: Unit, before: str, is_new_name: Callable[[str], bool]) -> Facet:
+def _replaced(word: Facet, stem: str, before: str, is_new_name: Callable[[str], bool]) -> Facet:
     """The facet of a name that no capital shows, as in German; another name behind the same word replaces it.
 
     A result with a word that begins as the name does may have it in another form.
     """
-    beginning = min(unit.forms)[:_BEGINNING]
 
     def is_replaced(seen: SeenResult) -> bool:
-        return not seen.words.begins(beginning) and any(map(is_new_name, seen.behind.get(before, ())))
+        return not seen.words.begins(stem[:_BEGINNING]) and any(map(is_new_name, seen.behind.get(before, ())))
 
     return _unless(is_replaced, word)
 

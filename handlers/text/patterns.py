@@ -199,9 +199,7 @@ class PatternPack(Section):
     with_words: WordList = _words("Words before what a thing has: with.")
     direction_words: WordList = _words("Words between where a way begins and where it leads, such as to.")
     origin_words: WordList = _words("Words before where a way begins: from.")
-    destination_words: WordList = _words(
-        "Such words that mean more, so that one of origin_words must be before the way."
-    )
+    destination_words: WordList = _words("Words between the ends of a way, if one of origin_words is before: da A a B.")
     needs: WordList = _words("Words beside a denial that say that something is not needed, which is no lack of it.")
     opposed: WordList = _words("Words behind a denial after which nothing is denied any more: but.")
     admitted: WordList = _words("Words behind a denial that deny what is before it: not allowed.")

@@ -56,8 +56,8 @@ def check_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str, st
         yield replace(check, state="ok") if check.state == "note" else check
     if llm.offline:
         return
-    in_redis = bool(llm.redis_url.get_secret_value())
-    if find_spec("redis") is not None if in_redis else llm.cache_path is not None:
+    in_redis, has_redis = bool(llm.redis_url.get_secret_value()), find_spec("redis") is not None
+    if (in_redis and has_redis) or (not in_redis and llm.cache_path is not None):
         yield from _spent(llm)
     if ask:
         yield _listed(llm, dict.fromkeys(names.values()))

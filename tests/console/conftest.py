@@ -144,8 +144,8 @@ class Visit:
 Visits = Callable[..., Visit]
 
 
-_SEEN = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
-"""A colour that fades can't be measured."""
+_DEFAULTS = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+"""Of a page. Nothing moves, because the contrast of a colour that fades can't be measured."""
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def visits(demonstration: Demonstration, browser: Browser) -> Iterator[Visits]:
     opened: list[Visit] = []
 
     def visit(**options: object) -> Visit:
-        page = browser.new_page(**(_SEEN | options))  # type: ignore[arg-type]
+        page = browser.new_page(**(_DEFAULTS | options))  # type: ignore[arg-type]
         page.set_default_timeout(1000 * _PATIENCE_SECONDS)
         new = Visit(page, demonstration.address)
         page.on("dialog", new.answer)
