@@ -109,6 +109,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> None:
 IN_CI = bool(os.environ.get("CI"))
 MOST_RERUNS = 2
 """More tests that pass only at their second try are a fault of the product or of the tests, not of the machine."""
+CHARACTERS_OF_REASON = 300
 SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 LONGEST = (
@@ -188,8 +189,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     problems = []
     if session.exitstatus == pytest.ExitCode.OK and not reporter.stats.get("passed"):
         problems.append("no test passed")
-    if (reruns := len(reporter.stats.get("rerun", ()))) > MOST_RERUNS:
-        problems.append(f"{reruns} tests needed a second try; {MOST_RERUNS} may")
+    for report in (reruns := reporter.stats.get("rerun", [])):
+        reporter.write_line(f"\nsecond try: {report.nodeid}: {report.longreprtext.strip()[-CHARACTERS_OF_REASON:]}")
+    if len(reruns) > MOST_RERUNS:
+        problems.append(f"{len(reruns)} tests needed a second try; {MOST_RERUNS} may")
     if written := sorted(state_of_the_checkout().items() - STATE_BEFORE.items()):
         problems.append(f"tests wrote into the checkout: {', '.join(str(path) for path, _ in written)}")
     for problem in problems:

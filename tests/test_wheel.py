@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
@@ -50,20 +51,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def assay(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command ``assay`` of a fresh environment with everything."""
-    return installed(f"{wheel}[all,local]", tmp_path_factory.mktemp("everything")) / "bin" / "assay"
+    """The command ``assay`` of the wheel, in an environment of its own that sees the packages of this one."""
+    folder = installed([wheel, "--no-deps"], tmp_path_factory.mktemp("everything"))
+    [packages] = folder.glob("lib/*/site-packages")
+    # Its editable installation of the checkout is not seen: that takes a file that only this environment reads.
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
+    return folder / "bin" / "assay"
 
 
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with nothing but the wheel and what it requires."""
-    return installed(str(wheel), tmp_path_factory.mktemp("base"))
+    return installed([wheel, "--constraint", ROOT / "constraints.txt"], tmp_path_factory.mktemp("base"))
 
 
-def installed(requirement: str, folder: Path) -> Path:
+def installed(arguments: list[str | Path], folder: Path) -> Path:
     run([sys.executable, "-m", "venv", folder], folder)
     pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
-    run([*pip, "--disable-pip-version-check", "--constraint", ROOT / "constraints.txt", requirement], folder)
+    run([*pip, "--disable-pip-version-check", *arguments], folder)
     return folder
 
 
@@ -139,13 +144,26 @@ def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
 
 
 def test_every_command_has_its_help_without_extras(base: Path, tmp_path: Path) -> None:
-    program = base / "bin" / "assay"
-    for command in COMMANDS:
-        shown = run([program, command, "--help"], tmp_path)
-        assert f"assay {command}" in shown
-        _, _, below = shown.partition("\nCommands:\n")
-        for name in re.findall(r"^  (\w+) ", below.partition("\n\n")[0], re.MULTILINE):
-            assert f"Usage: assay {command} {name}" in run([program, command, name, "--help"], tmp_path)
+    names = [
+        f"{command} {name}"
+        for command, text in helps(base, [*COMMANDS], tmp_path).items()
+        for name in re.findall(r"^  (\w+) ", text.partition("\nCommands:\n")[2].partition("\n\n")[0], re.MULTILINE)
+    ]
+    assert "sources check" in names
+    helps(base, names, tmp_path)
+
+
+def helps(base: Path, commands: list[str], folder: Path) -> dict[str, str]:
+    """The help of each command, all of one process."""
+    end = "=== end of help"
+    program = (
+        "import sys\nfrom assay.streams.cli.commands import run_command_line\n"
+        f"for words in sys.argv[1:]:\n    assert not run_command_line([*words.split(), '--help'])\n    print('{end}')\n"
+    )
+    shown = run([base / "bin" / "python", "-c", program, *commands], folder).split(f"{end}\n")[:-1]
+    found = dict(zip(commands, shown, strict=True))
+    assert [words for words, text in found.items() if f"Usage: assay {words}" not in text] == []
+    return found
 
 
 PAGE = "https://news.example.org/harbour"

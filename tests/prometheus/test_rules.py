@@ -73,10 +73,10 @@ def _no_worker() -> Case:
 
 def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> str:
     """What promtool finds wrong; empty if every case fires exactly its alerts."""
-    groups = [
-        {"name": "recording", "rules": recording_rules()},
-        {"name": "alerts", "rules": [alert.rule for alert in alerts]},
-    ]
+    told = [alert.rule for alert in alerts]
+    asked = " ".join(rule["expr"] for rule in told)
+    recorded = [rule for rule in recording_rules() if rule["record"] in asked]
+    groups = [{"name": "recording", "rules": recorded}, {"name": "alerts", "rules": told}]
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": groups}), "utf-8")
     tests = [_test(case, alerts) for case in cases]
     order = [group["name"] for group in groups]
@@ -159,5 +159,6 @@ def test_a_condition_that_is_turned_round_is_found(alert: Alert, number: int, tm
     comparison, bound = condition.holds.split()
     turned = replace(condition, holds=f"{OTHERWISE[comparison]} {bound}")
     conditions = (*alert.conditions[:number], turned, *alert.conditions[number + 1 :])
-    cases_of_it = [case for case in CASES if not case.differs or alert.name in {told.alert for told in case.told}]
-    assert "got" in promtool(tmp_path, [replace(alert, conditions=conditions)], cases_of_it)
+    told = [case for case in CASES if alert.name in {told.alert for told in case.told}]
+    rules = [replace(alert, conditions=conditions)]
+    assert any("got" in promtool(tmp_path, rules, [case]) for case in (*told, CASES[0]))

@@ -35,7 +35,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="The first one; a run goes on from any seed.")
     parser.add_argument("--past", action="store_true", help="Begins with the seeds that have shown a fault before.")
     here = sorted(name for name, bug in BUGS.items() if "simulation" in bug.where)
-    parser.add_argument("--bug", choices=here, help="Plants a seeded bug, and ends when it is found.")
+    parser.add_argument(
+        "--bug",
+        action="append",
+        metavar="NAME[:SEED]",
+        help=f"Plants a seeded bug until it is found: {', '.join(here)}.",
+    )
     parser.add_argument("--trace", action="store_true", help="Prints every request of a run.")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", action="store_true")
@@ -45,7 +50,14 @@ def main() -> int:
     if any(os.environ.get(name) != value for name, value in _HASH_SEED.items()):
         arguments = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, arguments, os.environ | _HASH_SEED)  # noqa: S606 - the same program again
-    return run(options)
+    statuses = []
+    for bug in options.bug or [""]:
+        name, _, seed = bug.partition(":")
+        if bug and name not in here:
+            parser.error(f"--bug is one of {', '.join(here)}")
+        options.bug, options.seed = name or None, int(seed or options.seed)
+        statuses.append(run(options))
+    return max(statuses)
 
 
 def run(options: argparse.Namespace) -> int:

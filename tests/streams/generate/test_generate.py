@@ -38,19 +38,15 @@ def generated(inputs: Path) -> dict[Path, str]:
 
 
 @pytest.fixture
-def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path) -> Path:
+def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout in which the handlers do not write the examples again."""
+    written = {path: text for path, text in generated.items() if path.is_relative_to(FOLDER)}
+    monkeypatch.setattr(outputs, "examples", lambda *_: written)
     folder = Path(shutil.copytree(inputs, tmp_path / "checkout"))
     for path, text in generated.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
     return folder
-
-
-@pytest.fixture
-def _with_examples(generated: dict[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The handlers do not write the examples again."""
-    written = {path: text for path, text in generated.items() if path.is_relative_to(FOLDER)}
-    monkeypatch.setattr(outputs, "examples", lambda *_: written)
 
 
 def test_the_committed_files_are_those_that_are_generated(generated: dict[Path, str]) -> None:
@@ -63,7 +59,6 @@ def test_an_unreadable_input_is_an_error(checkout: Path) -> None:
         examples(checkout, read_document(checkout / "config"))
 
 
-@pytest.mark.usefixtures("_with_examples")
 def test_generated_files_are_up_to_date(
     checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,8 +68,6 @@ def test_generated_files_are_up_to_date(
     assert "up to date" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = checkout / "config/generated/prometheus/alerts.yml"
     rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
@@ -119,7 +112,6 @@ def test_what_would_not_be_in_the_files_is_not_passed_over(
         assert "`assay generate --prometheus FOLDER`" in told.err
 
 
-@pytest.mark.usefixtures("_with_examples")
 def test_invalid_threshold_is_reported_in_one_line(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shipped = checkout / "config/assay.yaml"
     shipped.write_text(shipped.read_text("utf-8") + "alerts:\n  tier_shift: 2\n", "utf-8")
@@ -173,8 +165,6 @@ def test_the_graph_is_printed_and_nothing_is_written(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == plain_text() + "\n"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
     edited = checkout / "schemas/examples/pages.crawled.v1/calendar_item.json"
@@ -188,7 +178,6 @@ def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, caps
         assert "schemas/examples/pages.crawled.v1/calendar_item.json has been edited" in err
 
 
-@pytest.mark.slow
 def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:
     new = checkout / "schemas/examples/pages.crawled.v1/odd.json"
     new.write_text('{"url": "u", "html": ""}')
@@ -200,7 +189,6 @@ def test_a_new_example_is_listed_and_from_then_on_kept(checkout: Path) -> None:
     assert goldens(checkout)[LIST] == (checkout / LIST).read_text()
 
 
-@pytest.mark.usefixtures("_with_examples")
 def test_every_earlier_version_counts_not_only_the_last(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Version 2 dropped a bound that version 1 had not; today's has it: only version 1's records would be refused."""
     folder = checkout / RELEASED / PAGES_CRAWLED.name
