@@ -1,16 +1,12 @@
 import json
-import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
-from streams.generate.asyncapi import schema_of
 from streams.generate.examples import FOLDER, examples
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.monitoring import prometheus
@@ -138,26 +134,6 @@ def test_prometheus_files_are_written_for_the_settings_in_force(
     assert run_command_line(["generate", "--prometheus", str(tmp_path / "file")]) == 1
     assert run_command_line(["generate", "--prometheus", str(own), "--check"]) == 2
     assert run_command_line(["generate", "--config", str(overlay)]) == 2
-
-
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_schema_is_self_contained_and_lists_required_fields(topic: Any) -> None:
-    schema = schema_of(topic)
-    fields = topic.event.model_fields.items()
-    needed = {info.serialization_alias or name for name, info in fields if info.is_required()}
-    assert set(schema["required"]) == needed
-    assert schema["$id"] == f"urn:assay:{topic.name}"
-    assert schema.get("additionalProperties", True) is True
-    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(schema)))
-    assert references == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
-    assert "Attributes:" not in json.dumps(schema)
-
-
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_a_schema_knows_the_wire_names_of_every_example(topic: Any) -> None:
-    properties = set(schema_of(topic)["properties"])
-    for path in (ROOT / "schemas/examples" / topic.name).glob("*.json"):
-        assert set(TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())) <= properties
 
 
 def test_the_graph_is_printed_and_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,20 @@ from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.judges import GOOD, TASKS, WAITS, in_a_word, input_of, judge
 from tests.streams.llm.model_server import ANSWERED, FAULTS, model_server, says
-from tests.streams.llm.outcomes import BEHAVED, cells
 from tests.streams.llm.questions import HASTY, gateway_at, served
+from tests.tables import tables
 
+TABLES = tables(__file__)
+
+BEHAVED = TABLES["behaved"]
+CELLS = [
+    (fault.replace(":", ","), task, word)
+    for faults, words in TABLES["matrix"].items()
+    for fault in faults.split(", ")
+    for task, word in zip(BEHAVED, words.split(", "), strict=True)
+]
+"""Fault, task, and what becomes of an input of the task: the outcome that its event names, and whose score it has.
+``waits``: it is tried again."""
 ONE_OF_EACH_KIND = {"odd usage", "drips", "429", "500", "empty text", "bold", "irrelevant", "tool storm"}
 """Faults for the quick tests. The gateway has a test of every fault, and tells the tasks only its kind."""
 ENDLESS = ("hangs", "hangs in the body", "drips")  # those that come to their end by the deadline
@@ -31,7 +42,7 @@ PAID = ANSWERED | {"empty choices", "empty text", "null text", "refusal", "conte
 
 @pytest.mark.parametrize(
     ("fault", "task", "expected"),
-    [pytest.param(*cell, marks=() if cell[0] in ONE_OF_EACH_KIND else pytest.mark.slow) for cell in cells()],
+    [pytest.param(*cell, marks=() if cell[0] in ONE_OF_EACH_KIND else pytest.mark.slow) for cell in CELLS],
 )
 async def test_under_a_fault(fault: str, task: str, expected: str, tmp_path: Path) -> None:
     """And after a restart, at a server that behaves: paid answers are kept, all others are asked again."""

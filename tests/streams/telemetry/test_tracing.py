@@ -7,6 +7,9 @@ import pytest
 from aiokafka import ConsumerRecord
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
 from schemas.needs import AskModel, Message
@@ -21,7 +24,6 @@ from streams.telemetry.tracing import RecordSpan
 from streams.topology import TOPICS
 from tests.samples import EXAMPLES, scored
 from tests.streams.llm.model_server import model_server, says
-from tests.streams.telemetry.spans import Spans, ids, parent
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -30,6 +32,35 @@ TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 GOOD = f"00-{TRACE}-{ABOVE}-01"
 NOBODY = "http://127.0.0.1:9/v1/traces"
 TOPIC = "pages.crawled.v1"
+
+
+class Spans(OtelTracer):
+    """Keeps its spans in memory, in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self._memory = InMemorySpanExporter()
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(SimpleSpanProcessor(self._memory))
+        super().__init__(provider)
+
+    @property
+    def ended(self) -> tuple[ReadableSpan, ...]:
+        return self._memory.get_finished_spans()
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.ended if span.name == name]
+
+
+def ids(span: ReadableSpan) -> tuple[str, str]:
+    """Trace and span as ``traceparent`` writes them."""
+    context = span.context
+    assert context is not None
+    return f"{context.trace_id:032x}", f"{context.span_id:016x}"
+
+
+def parent(span: ReadableSpan) -> str | None:
+    """The span above it."""
+    return f"{span.parent.span_id:016x}" if span.parent is not None else None
 
 
 def record(*headers: tuple[str, bytes | None], value: bytes | None = b"x") -> ConsumerRecord:

@@ -8,7 +8,7 @@ import pytest
 from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Phase
 from streams.settings.model import load_settings
 from streams.training.grade import compare, measure, split_groups
-from streams.training.join import Joined, LeftOut
+from streams.training.join import Joined
 from streams.training.train import NotTrained, Refusal, Trained, train, write_card
 from tests.samples import instance
 from tests.streams.training.feedback import joined, world
@@ -84,19 +84,6 @@ def test_trees_never_see_a_query_that_they_are_judged_by() -> None:
     one, other = trained(data), trained(turned)
     assert one.model.model == other.model.model
     assert one.report.measures.ndcg_at_10 > other.report.measures.ndcg_at_10
-
-
-def test_unknown_feature_version_stops_unless_skipped() -> None:
-    pairs = list(world(60))
-    answer, given = pairs[0]
-    pairs[0] = (answer.model_copy(update={"features_version": "ranking-features-50.v1"}), given)
-    data = joined(iter(pairs))
-    refusal = refused(data)
-    assert refusal.reason is NotTrained.OTHER_VERSIONS
-    assert "ranking-features-50.v1 (1)" in refusal.because
-    assert "--skip-other-versions" in refusal.because
-    report = trained(data, skip_other_versions=True).report
-    assert (report.labelled, report.left_out[LeftOut.OTHER_VERSION]) == (590, 1)
 
 
 def test_results_that_are_all_alike_teach_nothing() -> None:
