@@ -59,12 +59,9 @@ def test_a_worker_writes_only_what_its_handler_emits(handler: Handler) -> None:
     assert (name, acl.prefixed) == (f"team.{handler.group}.", True)
 
 
-def test_no_account_may_use_transactional_ids_of_another() -> None:
+def test_an_account_has_its_own_transactional_ids_and_one_creates() -> None:
     prefixes = [acl.name for acl in acls() if acl.resource == "transactional-id"]
     assert not [(one, other) for one in prefixes for other in prefixes if one != other and one.startswith(other)]
-
-
-def test_only_one_account_creates_topics() -> None:
     assert {acl.account for acl in acls() if "Create" in acl.operations} == {"topics"}
 
 

@@ -123,37 +123,35 @@ def refused(bench: Bench, record: ConsumerRecord | None = None) -> tuple[str, st
     return notes["x-reason"], notes["x-stage"], notes["x-error-message"]
 
 
-def test_what_can_not_be_read_dies_at_decoding() -> None:
-    bench = Bench(emits(scored()))
-    assert refused(bench, raw_record(b"\xff{"))[:2] == ("undecodable", "decode")
-    assert refused(bench, raw_record(b"{}"))[:2] == ("invalid", "decode")
-    assert refused(bench, raw_record(None, key=b""))[:2] == ("undecodable", "decode")
-    assert refused(bench, raw_record(b"x" * (TOPIC_BYTES + 1)))[:2] == ("too_large", "decode")
-    assert bench.count("dead_events_total", reason="invalid", stage="decode", lane="live") == 1
+GOOD = scored()
+UNWRITABLE = [GOOD.model_copy(update=half) for half in ({"title": "\ud800"}, {"url": "https://a.example/\ud800"})]
 
 
-def test_handler_refusal_and_bug_die_in_the_handle_stage() -> None:
-    assert refused(Bench(lambda *_: Dead(DeadReason.UNREADABLE_PAGE, "deep"))) == ("unreadable_page", "handle", "deep")
-    assert refused(Bench(lambda *_: 1 / 0))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
-    assert refused(Bench(lambda *_: None))[:2] == ("handler_bug", "handle")  # type: ignore[arg-type]
-
-
-def test_undeclared_output_is_a_fault_and_writes_nothing() -> None:
-    reason, stage, words = refused(Bench(emits(scored(), PAGE)))
-    assert (reason, stage, words) == ("output_invalid", "encode", "toy does not emit CrawledPage")
-
-
-def test_an_output_that_no_topic_takes_dies_whole() -> None:
-    reason, stage, words = refused(Bench(emits(scored(), scored(content="字" * (TOPIC_BYTES // 3)))))
-    assert (reason, stage) == ("output_too_large", "encode")
-    assert words.startswith("pages.scored.v1: ")
-
-
-def test_an_output_that_has_no_json_dies() -> None:
-    broken = scored().model_copy(update={"title": "\ud800"})
-    assert refused(Bench(emits(broken)))[:2] == ("output_invalid", "encode")
-    unaddressed = scored().model_copy(update={"url": "https://a.example/\ud800"})
-    assert refused(Bench(emits(unaddressed)))[:2] == ("output_invalid", "encode")
+@pytest.mark.parametrize(
+    ("fn", "record", "expected"),
+    [
+        (emits(GOOD), raw_record(b"\xff{"), ("undecodable", "decode", "")),
+        (emits(GOOD), raw_record(b"{}"), ("invalid", "decode", "")),
+        (emits(GOOD), raw_record(None, key=b""), ("undecodable", "decode", "")),
+        (emits(GOOD), raw_record(b"x" * (TOPIC_BYTES + 1)), ("too_large", "decode", "")),
+        (lambda *_: Dead(DeadReason.UNREADABLE_PAGE, "deep"), raw_record(), ("unreadable_page", "handle", "deep")),
+        (lambda *_: 1 / 0, raw_record(), ("handler_bug", "handle", "")),
+        (lambda *_: None, raw_record(), ("handler_bug", "handle", "")),
+        (emits(GOOD, PAGE), raw_record(), ("output_invalid", "encode", "toy does not emit CrawledPage")),
+        (
+            emits(GOOD, scored(content="字" * (TOPIC_BYTES // 3))),
+            raw_record(),
+            ("output_too_large", "encode", "pages.scored.v1: "),
+        ),
+        *((emits(event), raw_record(), ("output_invalid", "encode", "")) for event in UNWRITABLE),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_what_dies_says_where_and_why(fn: Any, record: ConsumerRecord, expected: tuple[str, str, str]) -> None:
+    bench = Bench(fn)
+    reason, stage, words = refused(bench, record)
+    assert (reason, stage, words.startswith(expected[2])) == (*expected[:2], True)
+    assert bench.count("dead_events_total", reason=reason, stage=stage, lane="live") == 1
 
 
 def test_what_the_broker_refuses_later_dies_at_encoding() -> None:

@@ -1,7 +1,5 @@
 """The services that the settings make: which are opened, when, and that each is opened once."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ from streams.app.application import Application
 from streams.llm import gateway
 from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
-from tests.samples import ROOT, the_handler
+from tests.samples import the_handler
 from tests.streams.llm.questions import question
 
 KAFKA = {"bootstrap_servers": "kafka.invalid:9092"}
@@ -57,13 +55,3 @@ async def test_a_process_that_asks_no_models_opens_no_gateway(
         await hook()
     assert len(made) == gateways
     await application._own_services.aclose()
-
-
-# --- outside of Kafka ------------------------------------------------------------------------------------------------
-
-
-def test_a_handler_outside_of_kafka_imports_no_client() -> None:
-    clients = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "qdrant_client", "structlog")
-    program = f"import streams.pipeline.local, sys; print([name for name in {clients} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True, timeout=60)
-    assert done.stdout.strip() == b"[]"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from math import log2
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,20 +120,31 @@ def test_sections_that_make_no_sense_are_refused(section: Callable[[], object], 
 ORDERS = st.lists(st.integers(0, 4), max_size=20)
 
 
-def test_ndcg_of_a_list_worked_out_by_hand() -> None:
-    # Järvelin and Kekäläinen's example list with gains of 2^grade - 1.
-    order = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]
-    gained = 7 + 3 / log2(3) + 7 / 2 + 1 / log2(7) + 3 / 3 + 3 / log2(9) + 7 / log2(10)
-    best = 7 + 7 / log2(3) + 7 / 2 + 3 / log2(5) + 3 / log2(6) + 3 / log2(7) + 1 / 3
-    assert ndcg_at(order, 10) == pytest.approx(gained / best)
+# Järvelin and Kekäläinen's example list with gains of 2^grade - 1.
+GAINED = 7 + 3 / log2(3) + 7 / 2 + 1 / log2(7) + 3 / 3 + 3 / log2(9) + 7 / log2(10)
+MOST_GAINED = 7 + 7 / log2(3) + 7 / 2 + 3 / log2(5) + 3 / log2(6) + 3 / log2(7) + 1 / 3
 
 
 @pytest.mark.parametrize(
-    ("order", "k", "expected"),
-    [([], 10, 0.0), ([0, 0], 10, 0.0), ([4], 10, 1.0), ([0, 4], 1, 0.0), ([4, 0], 1, 1.0), ([0, 1], 2, 1 / log2(3))],
+    ("measure", "given", "expected"),
+    [
+        (ndcg_at, ([3, 2, 3, 0, 0, 1, 2, 2, 3, 0], 10), GAINED / MOST_GAINED),
+        *((ndcg_at, (order, 10), expected) for order, expected in (([], 0.0), ([0, 0], 0.0), ([4], 1.0))),
+        (ndcg_at, ([0, 4], 1), 0.0),
+        (ndcg_at, ([4, 0], 1), 1.0),
+        (ndcg_at, ([0, 1], 2), 1 / log2(3)),
+        (precision_at, ([1, 0, 2, 0], 4), 0.5),
+        (precision_at, ([1, 0], 10), 0.5),
+        (precision_at, ([], 10), 0.0),
+        (precision_at, ([1, 2], 2, 2), 0.5),
+        (reciprocal_rank, ([0, 0, 3, 4],), 1 / 3),
+        (reciprocal_rank, ([0],), 0.0),
+        (average_precision, ([1, 0, 1],), (1 + 2 / 3) / 2),
+        (average_precision, ([0, 0],), 0.0),
+    ],
 )
-def test_ndcg_at_the_edges(order: list[int], k: int, expected: float) -> None:
-    assert ndcg_at(order, k) == pytest.approx(expected)
+def test_measures_of_lists_worked_out_by_hand(measure: Any, given: tuple[Any, ...], expected: float) -> None:
+    assert measure(*given) == pytest.approx(expected)
 
 
 @given(ORDERS)
@@ -144,25 +156,8 @@ def test_a_better_result_moved_up_never_costs(order: list[int]) -> None:
                 assert measure(swapped) >= measure(order) - 1e-12
 
 
-def test_precision_looks_at_what_there_is() -> None:
-    assert precision_at([1, 0, 2, 0], 4) == 0.5
-    assert precision_at([1, 0], 10) == 0.5
-    assert precision_at([], 10) == 0.0
-    assert precision_at([1, 2], 2, least=2) == 0.5
-
-
-def test_reciprocal_rank_of_the_first_relevant() -> None:
-    assert reciprocal_rank([0, 0, 3, 4]) == pytest.approx(1 / 3)
-    assert reciprocal_rank([0]) == 0.0
-
-
 def ndcg_10(order: list[int]) -> float:
     return ndcg_at(order, 10)
-
-
-def test_average_precision_of_lists_worked_out_by_hand() -> None:
-    assert average_precision([1, 0, 1]) == pytest.approx((1 + 2 / 3) / 2)
-    assert average_precision([0, 0]) == 0.0
 
 
 # --- answers with their feedback -------------------------------------------------------------------------------------
