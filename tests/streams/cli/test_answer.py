@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -352,16 +351,6 @@ async def test_the_time_limit_begins_when_the_index_is_had(
     assert code == 0
     assert "Written by model-1" in out
     assert "in time" not in out
-
-
-async def test_an_answer_that_was_paid_for_is_not_paid_for_again(
-    answer: Answers, server: ModelServer, tmp_path: Path
-) -> None:
-    llm = LlmSettings(base_url=server.base_url, model="model-1", cache_path=tmp_path / "answers.sqlite")
-    first, again = [json.loads((await answer(llm=llm, as_json=True))[1]) for _ in range(2)]
-    assert len(server.asked) == 4
-    assert again["answer"] == first["answer"]
-    assert (first["cost_usd"] > 0, again["cost_usd"]) == (True, 0)
 
 
 async def test_sources_that_hold_no_answer_are_said(answer: Answers) -> None:

@@ -68,16 +68,6 @@ def test_results_have_label_title_place_score_and_reasons(filled: Settings, ask:
     assert "judged by the offline judge, $0.0000" in out
 
 
-def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
-    status, out, _ = ask(filled, as_json=True, limit=2)
-    assert (status, out.count("\n")) == (0, 1)
-    answer = event(out)
-    assert answer.query == TEXT
-    assert answer.stages == (StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING)
-    assert [result.rank for result in answer.results] == [1, 2]
-    assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trust", "mmr"]
-
-
 def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
     status, out, _ = ask(filled, tag=["government"])
     assert status == 0

@@ -8,15 +8,7 @@ import httpx2
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from streams.cli.top import (
-    AGE_BUCKETS,
-    View,
-    Worker,
-    look_at,
-    make_view,
-    read_metrics,
-    worker_url,
-)
+from streams.cli.top import AGE_BUCKETS, View, Worker, look_at, make_view, read_metrics, worker_url
 from streams.kafka.groups import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics

@@ -166,7 +166,8 @@ def test_answers_stream(tmp_path: Path) -> None:
 
 
 def test_try_imports_no_client_and_builds_only_needed_events() -> None:
-    heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "qdrant_client", "rich", "structlog", "uvicorn")
+    clients = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "qdrant_client")
+    heavy = (*clients, "rich", "structlog", "uvicorn")
     program = (
         "import io, sys; from pathlib import Path; from streams.settings.model import load_settings;"
         "from streams.cli.try_ import run_try;"

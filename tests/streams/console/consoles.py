@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import SecretStr
 from starlette.testclient import TestClient
@@ -16,14 +16,23 @@ from streams.console.context import Context, Screen
 from streams.console.entries import Position, dead_entry, entry_of, mentions_of
 from streams.console.objects import Read, Records
 from streams.settings.model import ConsoleSettings, HttpSettings, Settings, load_settings
-from streams.topology import Topic, handler_named, topic_named, topic_of
+from streams.topology import TOPICS, Topic, handler_named, topic_named, topic_of
 from streams.topology.codec import decode, encode
 from streams.views.words import SubjectKind
+from tests.samples import EXAMPLES
 
 TOKEN = "the-token"
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
 OWN = {"origin": "http://127.0.0.1"}
 BEGAN = datetime(2026, 11, 27, 8, tzinfo=UTC)
+T = TypeVar("T", bound=Event)
+
+
+def example(kind: type[T], stem: str, **changed: Any) -> T:
+    """An example of the events of this kind, with other values."""
+    topic = next(topic for topic in TOPICS if topic.event is kind)
+    event = kind.model_validate_json((EXAMPLES / topic.name / f"{stem}.json").read_bytes())
+    return event.model_copy(update=changed)
 
 
 @cache
@@ -79,7 +88,11 @@ class OwnConsole:
         self.context.screens = screens
         self.records = KnownRecords()
         self.context.records = self.records
-        self.client = TestClient(make_app(self.context), base_url="http://127.0.0.1", follow_redirects=False)
+        self.client = self.served()
+
+    def served(self) -> TestClient:
+        """A client of this console under the settings of now; entered, it does its work beside requests too."""
+        return TestClient(make_app(self.context), base_url="http://127.0.0.1", follow_redirects=False)
 
     def write(self, event: Event, handler: str = "", *, after: float = 0.0, run: str | None = None) -> Position:
         """Writes an event as a handler does, so many seconds after the beginning."""

@@ -1,44 +1,31 @@
 """The screen ``batch``: before and after the loop, evidence, dimensions, steps and the tree of attempts."""
 
-from typing import TypeVar
-
 import pytest
 
-from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from tests.samples import EXAMPLES
-from tests.streams.console.consoles import OwnConsole
+from tests.streams.console.consoles import OwnConsole, example
 
-T = TypeVar("T", bound=Event)
-
-
-def example(kind: type[T], topic: str, stem: str) -> T:
-    return kind.model_validate_json((EXAMPLES / topic / f"{stem}.json").read_bytes())
-
-
-CLASSIFIED = example(ResultsClassified, "results.classified.v1", "aarhus_listing")
-EVALUATED = example(RetrievalEvaluated, "retrieval.evaluated.v1", "aarhus_listing")
-JAZZ = example(ResultsClassified, "results.classified.v1", "jazz_concert")
+CLASSIFIED = example(ResultsClassified, "aarhus_listing")
+EVALUATED = example(RetrievalEvaluated, "aarhus_listing")
+JAZZ = example(ResultsClassified, "jazz_concert")
 """A batch with evidence, taken as the second attempt."""
 
 
 @pytest.fixture
 def console() -> OwnConsole:
     console = OwnConsole()
-    console.write(example(RetrievalBatch, "retrieval.batches.v1", "aarhus_listing"))
+    console.write(example(RetrievalBatch, "aarhus_listing"))
     console.write(CLASSIFIED, "classify_results", after=1)
     console.write(EVALUATED.model_copy(update={"gaps": ("a price",)}), "evaluate_retrieval", after=2)
-    console.write(example(SearchEvaluated, "search.evaluated.v1", "aarhus_listing"), "evaluate_search", after=2)
-    needed = example(ExtractionNeeded, "extraction.needed.v1", "aarhus_listing")
-    console.write(needed.model_copy(update={"batch_id": CLASSIFIED.batch_id}), "classify_results", after=3)
-    done = example(ExtractionCompleted, "extraction.completed.v1", "aarhus_listing")
-    console.write(done.model_copy(update={"batch_id": CLASSIFIED.batch_id}), "fetch_page", after=4)
-    after = {"batch_id": "child-1", "parent_batch_id": CLASSIFIED.batch_id, "attempt": 2}
-    console.write(JAZZ.model_copy(update=after), "classify_results", after=5)
+    console.write(example(SearchEvaluated, "aarhus_listing"), "evaluate_search", after=2)
+    for kind, handler, after in ((ExtractionNeeded, "classify_results", 3), (ExtractionCompleted, "fetch_page", 4)):
+        console.write(example(kind, "aarhus_listing", batch_id=CLASSIFIED.batch_id), handler, after=after)
+    child = {"batch_id": "child-1", "parent_batch_id": CLASSIFIED.batch_id, "attempt": 2}
+    console.write(JAZZ.model_copy(update=child), "classify_results", after=5)
     scores = EVALUATED.scores.model_copy(update={"actionable_information": 0.95})
-    verdict = after | {"passed": True, "scores": scores, "overall_score": 0.9}
+    verdict = child | {"passed": True, "scores": scores, "overall_score": 0.9}
     console.write(EVALUATED.model_copy(update=verdict), "evaluate_retrieval", after=6)
     return console
 

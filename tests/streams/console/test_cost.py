@@ -6,21 +6,18 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from starlette.testclient import TestClient
 
 from schemas.claims import ClaimEvaluated
-from streams.console.app import make_app
 from streams.llm.journal import DayCalls
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import SqliteJournal
-from tests.samples import EXAMPLES
-from tests.streams.console.consoles import OwnConsole
+from tests.streams.console.consoles import OwnConsole, example
 
 
 def cost_of(llm: LlmSettings, path: str = "/cost", console: OwnConsole | None = None) -> str:
     its = console or OwnConsole()
     its.context.settings = its.settings.model_copy(update={"llm": llm})
-    with TestClient(make_app(its.context), base_url="http://127.0.0.1") as client:
+    with its.served() as client:
         answer = client.get(path)
     assert answer.status_code == 200
     return answer.text
@@ -81,7 +78,7 @@ def test_without_a_journal_the_reason_is_shown(
 
 def test_judged_decisions_are_counted_by_judge() -> None:
     console = OwnConsole()
-    judged = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
+    judged = example(ClaimEvaluated, "stands_alone")
     assert judged.llm is not None
     console.write(judged, "decontextualize_claim")
     text = cost_of(LlmSettings(), "/cost?days=90", console)

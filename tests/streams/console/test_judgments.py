@@ -16,10 +16,9 @@ from schemas.relevance import (
 )
 from streams.llm.journal import JournalError
 from streams.views.words import verdict_of
-from tests.samples import EXAMPLES
-from tests.streams.console.consoles import OwnConsole
+from tests.streams.console.consoles import OwnConsole, example
 
-JUDGED = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
+JUDGED = example(ClaimEvaluated, "stands_alone")
 CLAIM = ExtractedClaim(
     claim_id=JUDGED.claim_id,
     claim_text="It moved there.",
@@ -92,9 +91,7 @@ def test_claims_are_listed(console: OwnConsole) -> None:
     assert f"/claim/{CLAIM.claim_id}" in console.client.get("/claim").text
 
 
-_PATH = EXAMPLES / "relevance.requested.v1" / "shared_care.json"
-REQUEST = RelevanceRequested.model_validate_json(_PATH.read_bytes())
-RELEVANCE = RelevanceJudged.model_validate_json((EXAMPLES / "relevance.judged.v1" / "shared_care.json").read_bytes())
+REQUEST, RELEVANCE = example(RelevanceRequested, "shared_care"), example(RelevanceJudged, "shared_care")
 OF_REQUEST = {"request_id": REQUEST.request_id, "url": REQUEST.url}
 
 
@@ -127,9 +124,7 @@ def test_judges_that_disagree_are_named(sources: OwnConsole) -> None:
 
 
 def test_the_snippet_and_sources_without_a_judgment_are_shown(sources: OwnConsole) -> None:
-    path = EXAMPLES / "snippets.extracted.v1" / "returning_zh.json"
-    snippet = SnippetExtracted.model_validate_json(path.read_bytes())
-    sources.write(snippet.model_copy(update=OF_REQUEST), "judge_relevance", after=3)
+    sources.write(example(SnippetExtracted, "returning_zh", **OF_REQUEST), "judge_relevance", after=3)
     path = Path(__file__).parent / "three_sources.json"
     done = SnippetsCompleted.model_validate_json(path.read_bytes())
     sources.write(done.model_copy(update={"request_id": REQUEST.request_id}), "judge_relevance", after=4)

@@ -7,21 +7,15 @@ from typing import Any
 import pytest
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim
-from schemas.event import Event
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.states import State
 from streams.console.lists import read_query
-from tests.samples import EXAMPLES, scored
-from tests.streams.console.consoles import BEGAN, OwnConsole
+from tests.samples import scored
+from tests.streams.console.consoles import BEGAN, OwnConsole, example
 from tests.tables import tables
 
 TABLES = tables(__file__)
-EXAMPLE = EXAMPLES / "claims.evaluated.v1" / "stands_alone.json"
-CLAIM = ClaimEvaluated.model_validate_json(EXAMPLE.read_bytes()).model_copy(update={"claim_id": "tower"})
-
-
-def example(topic: str, stem: str, kind: type[Event], **changed: object) -> Event:
-    return kind.model_validate_json((EXAMPLES / topic / f"{stem}.json").read_bytes()).model_copy(update=changed)
+CLAIM = example(ClaimEvaluated, "stands_alone", claim_id="tower")
 
 
 @pytest.fixture
@@ -61,10 +55,9 @@ def test_a_claim_is_found_by_its_text_and_has_it_as_title(console: OwnConsole) -
 
 def test_attempts_of_a_batch_are_one_group() -> None:
     console = OwnConsole()
-    first = example("results.classified.v1", "minimal", ResultsClassified, batch_id="b-1")
-    console.write(first, "classify_results")
-    evaluated = example("retrieval.evaluated.v1", "minimal", RetrievalEvaluated, batch_id="b-1.2")
-    console.write(evaluated.model_copy(update={"parent_batch_id": "b-1"}), "evaluate_retrieval", after=9)
+    console.write(example(ResultsClassified, "minimal", batch_id="b-1"), "classify_results")
+    child = example(RetrievalEvaluated, "minimal", batch_id="b-1.2", parent_batch_id="b-1")
+    console.write(child, "evaluate_retrieval", after=9)
     text = console.client.get("/batch").text
     assert text.count("<tr data-row") == 1
     assert 'href="/batch/b-1.2" data-open' in text

@@ -17,12 +17,11 @@ from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings
 from streams.views.flow import HandlerFlow
-from tests.samples import EXAMPLES
-from tests.streams.console.consoles import OwnConsole, Stored
+from tests.streams.console.consoles import OwnConsole, Stored, example
 from tests.streams.http.test_server import HEAD, get, sent
 
-PAGE = ScoredPage.model_validate_json((EXAMPLES / "pages.scored.v1" / "government_notice.json").read_bytes())
-CLAIM = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
+PAGE = example(ScoredPage, "government_notice")
+CLAIM = example(ClaimEvaluated, "stands_alone")
 
 
 @pytest.fixture

@@ -9,12 +9,9 @@ from schemas.queries import RankingFilters, RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.console.judgments import places_of
 from streams.query.engine import Queries, Refusal
-from tests.samples import EXAMPLES
-from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
+from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, example
 
-RANKED = RankingCompleted.model_validate_json(
-    (EXAMPLES / "ranking.completed.v1" / "own_candidates_zh.json").read_bytes()
-)
+RANKED = example(RankingCompleted, "own_candidates_zh")
 ASKED = RankingRequested(
     request_id=RANKED.request_id,
     query=RANKED.query,

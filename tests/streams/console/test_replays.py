@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import pytest
-from starlette.testclient import TestClient
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.console.app import make_app
 from streams.replay.admin import PlanStatus
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanSession
@@ -61,7 +59,7 @@ def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnConsole]:
     }
     monkeypatch.setattr(KnownPlans, "plans", plans)
     its = OwnConsole()
-    with TestClient(make_app(its.context), base_url="http://127.0.0.1", follow_redirects=False) as its.client:
+    with its.served() as its.client:
         yield its
 
 

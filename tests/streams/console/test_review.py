@@ -1,17 +1,15 @@
 """The screen ``review``: marks of editors, and agreement."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
-from starlette.testclient import TestClient
 
 from schemas.review import DecisionReviewed, ReviewedDecision
-from streams.console.app import make_app
 from streams.console.entries import Position
-from streams.console.reviews import Marks
+from streams.console.reviews import Agreement, Marks, agreement, newest_marks
 from streams.kafka.settings import KafkaSettings
 from tests.samples import scored
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
@@ -46,7 +44,7 @@ def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnConsole]:
     monkeypatch.setattr("streams.console.review.Marks", KnownMarks)
     monkeypatch.setattr(KnownMarks, "written", [])
     its = OwnConsole()
-    with TestClient(make_app(its.context), base_url="http://127.0.0.1", follow_redirects=False) as its.client:
+    with its.served() as its.client:
         yield its
 
 
@@ -164,3 +162,63 @@ def test_old_marks_leave_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         decision = ReviewedDecision(topic="t", partition=0, offset=offset, handler="h", subject="s")
         marks.note(DecisionReviewed(decision=decision, right=True))
     assert list(marks.rows) == ["t/0/1", "t/0/2"]
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def mark(offset: int, right: bool = True, handler: str = "score_page", version: str | None = "v1", **more: Any) -> Any:
+    decision = ReviewedDecision(
+        topic="pages.scored.v1",
+        partition=0,
+        offset=offset,
+        handler=handler,
+        config_version=version,
+        subject="https://a.example/",
+    )
+    return DecisionReviewed(decision=decision, right=right, **more)
+
+
+def test_agreement_is_counted_by_handler_and_version() -> None:
+    marks = [mark(1), mark(2), mark(3, False), mark(4, version="v0"), mark(5, False, "classify_results", None)]
+    assert agreement(marks) == (
+        Agreement("classify_results", "", 0, 1),
+        Agreement("score_page", "v0", 1, 0),
+        Agreement("score_page", "v1", 2, 1),
+    )
+    assert agreement([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "low", "high"),
+    # The values of Wilson's interval without continuity correction, as in Newcombe (1998), table I.
+    [(81, 182, 0.2553, 0.3662), (15, 133, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 28, 0.0061, 0.1718)],
+)
+def test_the_interval_is_wilsons(right: int, wrong: int, low: float, high: float) -> None:
+    found = Agreement("h", "v", right, wrong).interval
+    assert found == pytest.approx((low, high), abs=5e-5)
+
+
+def test_the_newest_mark_of_a_decision_counts() -> None:
+    later = NOON + timedelta(minutes=1)
+    reviews = [
+        mark(1, True, reviewed_at=NOON),
+        mark(1, False, reviewed_at=later),
+        mark(2, False, reviewed_at=later),
+        mark(2, True, reviewed_at=NOON),
+        mark(3, True),
+        mark(3, False),
+    ]
+    assert [its.right for its in newest_marks(reviews).values()] == [False, False, False]
+
+
+def test_a_decision_is_known_by_its_id_before_its_position() -> None:
+    first, second = mark(1).decision, mark(9).decision
+    again = [
+        DecisionReviewed(decision=its.model_copy(update={"event_id": "e"}), right=right)
+        for its, right in ((first, True), (second, False))
+    ]
+    assert [its.right for its in newest_marks(again).values()] == [False]
+    assert len(newest_marks([mark(1), mark(9)])) == 2

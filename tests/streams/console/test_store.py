@@ -6,7 +6,6 @@ import pytest
 
 from streams.console.entries import Entry, Mention, Position
 from streams.console.store import Store
-from streams.views.words import page_number
 
 URL = "https://news.example.org/report"
 
@@ -38,13 +37,6 @@ def test_the_oldest_leave_whatever_the_order_of_arrival(store: Store) -> None:
     assert [its.position.offset for its in store.newest(5)] == [299, 298, 297, 296, 295]
     assert min(its.position.offset for its in store.newest(1000)) >= 198
     assert store._database.execute("SELECT count(*) FROM mentions").fetchone()[0] == store.count
-
-
-def test_mentions_of_a_page_are_found(store: Store) -> None:
-    ranking = entry(1, kind="query", subject="q1")
-    store.add([(ranking, [Mention(page_number(URL), "ranked", "rank 1")])])
-    [found] = store.mentions(URL)
-    assert (found.entry, found.role, found.note) == (ranking, "ranked", "rank 1")
 
 
 def test_dots_are_decisions_since_a_moment(store: Store) -> None:

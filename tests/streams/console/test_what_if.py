@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from starlette.testclient import TestClient
 
 from schemas.pages import CrawledPage
-from streams.console.app import make_app
 from streams.console.what_if import SLIDERS, change_of, changed_settings
 from streams.settings.model import load_settings
 from streams.workers.settings import WorkersSettings
@@ -24,7 +22,7 @@ URL = "https://a.example/report"
 def console() -> Iterator[OwnConsole]:
     its = OwnConsole()
     its.context.settings = its.settings.model_copy(update={"workers": WorkersSettings(processes=0)})
-    with TestClient(make_app(its.context), base_url="http://127.0.0.1", follow_redirects=False) as its.client:
+    with its.served() as its.client:
         yield its
 
 

@@ -12,7 +12,7 @@ from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.client import Accepts, Response
 from streams.fetch.guard import Target
-from streams.fetch.robots import Robots, RobotsRules, rules_for
+from streams.fetch.robots import Robots, RobotsRules
 from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import HostPacing
 from streams.runtime.files import KeyedLocks
@@ -161,13 +161,6 @@ async def test_only_so_many_origins_are_remembered(make_site: MakeSite) -> None:
     for host in ("a.example", "b.example", "a.example"):
         await site.refusal(host=host)
     assert len(site.asked) == 3
-
-
-def test_other_agents_become_one() -> None:
-    many = "\n".join(f"User-agent: bot{number}" for number in range(1000))
-    assert rules_for("assaybot", f"{many}\nDisallow: /\nUser-agent: AssayBot*\nAllow: /") == (
-        "User-agent: -\nDisallow: /\nUser-agent: assaybot\nAllow: /"
-    )
 
 
 # --- turns at hosts --------------------------------------------------------------------------------------------------

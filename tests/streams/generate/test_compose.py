@@ -79,17 +79,3 @@ def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
     assert WORKERS[name]["environment"]["ASSAY_HTTP__HOST"] == "0.0.0.0"
     assert WORKERS[name]["expose"] == [str(HTTP_PORT)]
     assert f":{HTTP_PORT}/healthz" in WORKERS[name]["healthcheck"]["test"][-1]
-
-
-def test_the_builder_is_sent_what_the_image_copies() -> None:
-    ignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    allowed = {line.removeprefix("!") for line in ignore if line.startswith("!")}
-    copied = {
-        source
-        for line in (ROOT / "Dockerfile").read_text("utf-8").splitlines()
-        if line.startswith("COPY") and "--from" not in line
-        for source in line.split()[1:-1]
-    }
-    assert "*" in ignore
-    assert copied == allowed
-    assert all((ROOT / source).exists() for source in copied)

@@ -5,12 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from streams.generate.monitoring import (
-    Alert,
-    alerts,
-    prometheus,
-    refuse_undeclared,
-)
+from streams.generate.monitoring import Alert, alerts, prometheus, refuse_undeclared
 from streams.telemetry.metrics import AGE_BUCKETS, METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS

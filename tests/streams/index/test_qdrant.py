@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from handlers.index_page import IndexPageRules
-from handlers.indexing.points import MEMORY, document_id_of, points_of
+from handlers.indexing.points import document_id_of, points_of
 from schemas.needs import IndexDocument
 from schemas.pages import Tier
 from schemas.replies import IndexReply, IndexUnavailable
@@ -26,46 +25,14 @@ from tests.streams.doubles import VirtualClock
 from tests.streams.index.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-ONE, TWO, THREE = (f"{number:08}-0000-5000-8000-000000000000" for number in (1, 2, 3))
-EAST, NORTH = [1.0] + [0.0] * 7, [0.0] * 7 + [1.0]
+
+
+ONE = "00000001-0000-5000-8000-000000000000"
+EAST = [1.0] + [0.0] * 7
 
 
 def store(**settings: Any) -> QdrantStore:
     return QdrantStore(IndexSettings(**{"path": None, "timeout_seconds": 1.0, **settings}), "maker", 8)
-
-
-@pytest.fixture(params=["memory", "files", "server"])
-async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[QdrantStore]:
-    with ExitStack() as stack:
-        settings: dict[str, Any] = {"path": tmp_path / "index"} if request.param == "files" else {}
-        if request.param == "server":
-            settings = {"url": stack.enter_context(QdrantServer().listening()).url}
-        made = store(**settings)
-        yield made
-        await made.aclose()
-
-
-async def test_points_are_written_read_amended_counted_and_removed(any_store: QdrantStore) -> None:
-    assert await any_store.read([ONE, TWO]) == {}
-    await any_store.write(
-        [
-            StoredPoint(ONE, EAST, {"tier": "A", "text": "one", MEMORY: {"chunks": 1}}),
-            StoredPoint(TWO, NORTH, {"tier": "A", "text": "two"}),
-            StoredPoint(THREE, NORTH, {"tier": "C", "text": "three", MEMORY: {"chunks": 0}}),
-        ]
-    )
-    found = await any_store.read([ONE, TWO])
-    assert found[ONE] == {"tier": "A", "text": "one", MEMORY: {"chunks": 1}, "embedder": "maker"}
-    assert found[TWO]["text"] == "two"
-    counts = await any_store.count()
-    assert (counts.points, counts.documents) == (3, {"A": 1, "B": 0, "C": 1})
-    await any_store.amend(ONE, {MEMORY: {"chunks": 0}})
-    assert (await any_store.read([ONE]))[ONE][MEMORY] == {"chunks": 0}
-    await any_store.write([StoredPoint(TWO, EAST, {"tier": "A", "text": "two again"})])
-    assert (await any_store.read([TWO]))[TWO]["text"] == "two again"
-    await any_store.remove([TWO, THREE])
-    await any_store.remove([TWO])
-    assert set(await any_store.read([ONE, TWO, THREE])) == {ONE}
 
 
 async def test_two_copies_can_not_own_the_same_files(tmp_path: Path) -> None:

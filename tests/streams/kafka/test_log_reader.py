@@ -74,10 +74,6 @@ async def test_reader_covers_the_offset_range_and_pauses_again() -> None:
     assert sorted(await read(reader, {ONE: (5, 9), TWO: (0, 4)})) == [(0, 5), (0, 6), (0, 7), (1, 0), (1, 3)]
 
 
-async def test_partition_with_only_markers_ends() -> None:
-    assert await read(Reader({ONE: 3}, {ONE: []}), {ONE: (0, 3)}, patience_seconds=1.0) == []
-
-
 async def test_only_the_first_record_of_each_partition() -> None:
     reader = Reader({ONE: 9, TWO: 9}, {ONE: [2, 3], TWO: [7]})
     assert sorted(await read(reader, {ONE: (0, 9), TWO: (0, 9)}, first_only=True)) == [(0, 2), (1, 7)]

@@ -19,7 +19,6 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 KEPT = Path("llm.sqlite")
-URL = "http://localhost:8000/v1"
 PRICED = ModelsSection(limits={"default": ModelLimits(price_in=0.0, price_out=0.0)})
 ONE_CALL = ModelsSection(limits={"default": ModelLimits(price_in=0.0, price_out=0.0, in_flight=1)})
 DEAR = ModelsSection(limits={"default": ModelLimits(price_in=1.0, price_out=2.0)})
@@ -46,13 +45,6 @@ def test_one_remark_for_each_thing(state: str, words: str, given: dict[str, Any]
     [check] = said(**given)
     assert check.state == state
     assert words in check.sentence
-
-
-def test_valid_settings_are_described_with_model_and_limits() -> None:
-    settings = LlmSettings(base_url=URL, api_key=SecretStr("k"), cache_path=KEPT, budget_usd_per_day=2.0)
-    checks = checks_of_models(settings, PRICED, {"judge_relevance": "m"})
-    assert {check.state for check in checks} == {"ok"}
-    assert [check.what for check in checks] == ["models", "model", "rate", "budget"]
 
 
 @pytest.mark.parametrize(

@@ -25,20 +25,6 @@ def shouts(facts: Mapping[str, Any]) -> str:
     return str(facts["text"]).upper()
 
 
-def test_offline_answer_is_marked_as_offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.llm.tasks.TASKS", {TASK: Task(shouts, lambda *_: True)})
-    reply = instance(ModelReply, answer_offline(question("yes")))
-    assert reply.text == "YES"
-    call = reply.call
-    assert (call.judged_by, call.model, call.attempts, call.cost_usd, call.cached) == (
-        "offline",
-        "offline",
-        0,
-        0.0,
-        False,
-    )
-
-
 def test_a_judge_that_stumbles_and_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.llm.tasks.TASKS", {TASK: Task(shouts, lambda *_: True)})
     for need in (question(facts={}), question(task="nothing")):

@@ -102,16 +102,6 @@ def done(share: DeadShare, outcomes: str) -> None:
         share.note(outcome == "x")
 
 
-def test_more_than_the_share_of_enough_records_pauses() -> None:
-    clock = VirtualClock()
-    share, causes = watched(clock)
-    done(share, "xxxxxxxxx")
-    assert share.pause() == 0, "too few records"
-    done(share, "x")
-    assert share.pause() == 60
-    assert causes == ["10 of the last 10 records became dead letters"]
-
-
 def test_exactly_the_share_does_not_pause() -> None:
     share, causes = watched(VirtualClock())
     done(share, ".x" * 500)

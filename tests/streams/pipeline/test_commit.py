@@ -180,14 +180,6 @@ class Bench:
 
 
 @both
-async def test_open_reads_the_offset_after_a_fence_if_exactly_once(exactly_once: bool) -> None:
-    client = Client()
-    assert await Bench(client, exactly_once).committer.open() == 17
-    assert client.calls == [*(FENCE if exactly_once else ["start"]), ("committed", PARTITION)]
-    assert client.ids == ["t.assay.toy.t.in.3" if exactly_once else None]
-
-
-@both
 @pytest.mark.parametrize("outputs", [(ONE, TWO), ()], ids=["outputs", "none"])
 async def test_outputs_are_confirmed_before_the_offset_is_committed(
     exactly_once: bool, outputs: tuple[OutputRecord, ...]

@@ -53,13 +53,6 @@ def health_of(settings: Settings, *groups: Group, clock: VirtualClock | None = N
     return Health(watched, settings, clock or VirtualClock(), Metrics(CollectorRegistry()), find=nothing_missing)
 
 
-def test_where_nothing_is_wrong_the_process_is_alive_and_ready(settings: Settings) -> None:
-    health = health_of(settings, Group(), Group(handler=HANDLERS[1]))
-    assert health.alive().well
-    assert health.ready().well
-    assert health_of(settings).alive().well
-
-
 @pytest.mark.parametrize(
     ("group", "words"),
     [

@@ -212,11 +212,6 @@ class TestTsv:
         assert format_of(Path("pages.tsv"), "jsonl") == "jsonl"
         assert format_of(Path("-"), None) == "jsonl"
 
-    @pytest.mark.parametrize("stated", ["2999-01-01", "20991231235959", "later"])
-    def test_an_instant_that_cannot_be_is_refused(self, stated: str) -> None:
-        refused = instance(Refused, read_line(line("https://a.example/", fetched_at=stated)))
-        assert "bad_instant: fetched_at" in refused.reason
-
     def test_a_row_too_large_is_refused(self) -> None:
         row = b"https://a.example/1\tT\t" + b"x" * (MAX_PAGE_BYTES + 1) + b"\t"
         found = instance(Refused, read_line(row, written="tsv"))

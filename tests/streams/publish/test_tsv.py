@@ -162,12 +162,6 @@ class TestThereAndBack:
         back = read(row_of(before))
         assert {name: back.to_wire()[name] for name in told} == told
 
-    def test_page_without_a_score_stays_without_one(self) -> None:
-        before = scored(CrawledPage(url="https://udn.com/a", content="Rain falls on the old harbour and the mill."))
-        back = read(row_of(before))
-        assert before.cts_score is None
-        assert back.quality_metadata is None
-
     def test_site_name_in_crawler_metadata_is_ignored(self) -> None:
         back = read(row(URL, "T", "text", "", '{"site_name": "科技部", "assay": 7}'))
         assert back.site_name is None

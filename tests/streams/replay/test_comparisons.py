@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.event import Event
-from schemas.extraction import ExtractionNeeded, ExtractionTrigger
+from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
-from schemas.retrieval import ClassifiedResult, ResultCounts, ResultsClassified, ResultType
+from schemas.retrieval import ResultsClassified, ResultType
 from streams.replay.comparisons import KINDS, Comparison
+from tests.samples import EXAMPLES
 from tests.samples import scored as scored_page
 
 DEAD = Dead(DeadReason.UNREADABLE_PAGE, "no HTML")
@@ -117,48 +118,21 @@ def test_counts_add_up_for_any_pages(pairs: list[tuple[Outcome, Outcome]], limit
 # --- classified results ----------------------------------------------------------------------------------------------
 
 ITEM, LISTING, ELSEWHERE = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
+BATCH = ResultsClassified.model_validate_json((EXAMPLES / "results.classified.v1" / "aarhus_listing.json").read_bytes())
+NEEDED = ExtractionNeeded.model_validate_json((EXAMPLES / "extraction.needed.v1" / "aarhus_listing.json").read_bytes())
 BUG = Dead(DeadReason.HANDLER_BUG, "ValueError: no")
 
 
 def classified(*results: tuple[ResultType, float], fetch: tuple[str, ...] = (), version: str = "v") -> Emit:
-    batch = ResultsClassified(
-        batch_id="b",
-        query="walks",
-        attempt=1,
-        duplicates=0,
-        confidence=0.5,
-        extraction_targets=(),
-        retrieved_content=(),
-        results=tuple(
-            ClassifiedResult(
-                url=f"https://a.example/{number}",
-                page_id=None,
-                content_kind="snippet",
-                evidence=(),
-                result_type=kind,
-                actionable_score=score,
-                confidence=0.5,
-                reasons=(f"looks like {kind.value}",),
-            )
-            for number, (kind, score) in enumerate(results)
-        ),
-        counts=ResultCounts(),
-        actionable_information=0.5,
-        needs_extraction=bool(fetch),
-        config_version=version,
-    )
-    wanted = tuple(
-        ExtractionNeeded(
-            extraction_id=url,
-            query="walks",
-            reason=ExtractionTrigger.AGGREGATOR_DETECTED,
-            extraction_reason="listings",
-            target_url=url,
-            follow=True,
-        )
-        for url in fetch
-    )
-    return Emit((batch, *wanted))
+    [example, *_] = BATCH.results
+    found = [
+        {"url": f"https://a.example/{number}", "result_type": kind, "actionable_score": score}
+        | {"reasons": (f"looks like {kind.value}",)}
+        for number, (kind, score) in enumerate(results)
+    ]
+    own = {"batch_id": "b", "needs_extraction": bool(fetch), "config_version": version}
+    batch = BATCH.model_copy(update=own | {"results": tuple(example.model_copy(update=each) for each in found)})
+    return Emit((batch, *(NEEDED.model_copy(update={"extraction_id": url, "target_url": url}) for url in fetch)))
 
 
 def test_batches_that_die_or_rise_move_with_their_results() -> None:

@@ -1,12 +1,11 @@
 """The plan of a request, and its transitions from the newest state, which other processes may have changed."""
 
-import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from schemas.replays import PLAN_NAME, OffsetRange, ReplayPlan, ReplayStage, ReplayState, ReplayTarget
+from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState, ReplayTarget
 from streams.cli.replay import replay
 from streams.replay.plan import (
     ReplayError,
@@ -20,8 +19,7 @@ from streams.replay.plan import (
     with_deleted,
 )
 from streams.settings.model import Settings, load_settings
-from streams.topology import HANDLERS, TOPICS
-from streams.topology.topics import replay_dead_letters
+from streams.topology import HANDLERS
 from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -70,14 +68,6 @@ def test_live_output_needs_readers_dedupe_and_does_not_fetch() -> None:
 def test_no_handler_is_called_as_a_command_of_replays_is() -> None:
     commands = {command.name for command in replay.registered_commands}
     assert not commands & {handler.name for handler in HANDLERS}
-
-
-def test_the_longest_names_are_topics_and_groups() -> None:
-    name = "x" * 48
-    assert re.fullmatch(PLAN_NAME, name)
-    for handler in HANDLERS:
-        assert len(replay_dead_letters(handler, name)) + 64 < 249
-    assert max(len(topic.name) for topic in TOPICS) + len(".replay.") + 48 + 64 < 249
 
 
 def test_a_handler_of_the_index_needs_to_live() -> None:

@@ -85,11 +85,6 @@ def session(store: PlanStore) -> PlanSession:
     return PlanSession(load_settings(), store, "p", VirtualClock(), Metrics(CollectorRegistry()), asyncio.Event())
 
 
-async def test_newest_is_what_the_store_has_now() -> None:
-    cancelled = plan(state=ReplayState.CANCELLED)
-    assert await session(Plans(plan(), cancelled)).newest(plan()) == cancelled
-
-
 async def test_newest_is_dropped_if_another_plan_has_the_name() -> None:
     newest = await session(Plans(plan(), plan("replay-p-ffffffff"))).newest(plan())
     assert (newest.run, newest.state) == (plan().run, ReplayState.DROPPED)

@@ -13,7 +13,7 @@ from streams.kafka.groups import TopicState
 from streams.kafka.settings import KafkaSettings
 from streams.replay import ranges
 from streams.replay.plan import ReplayError
-from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, find_ranges, range_between
+from streams.replay.ranges import EARLIEST, LATEST, Bound, bounds_of, count, find_ranges
 from streams.settings.model import load_settings
 from tests.tables import tables
 
@@ -58,39 +58,6 @@ def test_a_range_has_no_less_than_nothing() -> None:
     assert count((OffsetRange(partition=0, start=3, end=10), OffsetRange(partition=1, start=4, end=4))) == 7
     with pytest.raises(ValueError, match="ends before"):
         OffsetRange(partition=0, start=3, end=2)
-
-
-LOG = Log(partition=3, begin=10, end=50)
-INSTANT = Bound(at=NOW)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "offsets"),
-    [
-        ((EARLIEST, None), (LATEST, None), (10, 50)),
-        ((LATEST, None), (LATEST, None), (50, 50)),
-        ((EARLIEST, None), (EARLIEST, None), (10, 10)),
-        ((Bound(offset=20), None), (Bound(offset=30), None), (20, 30)),
-        ((Bound(offset=0), None), (Bound(offset=99), None), (10, 50)),
-        ((Bound(offset=99), None), (LATEST, None), (50, 50)),
-        ((EARLIEST, None), (Bound(offset=4), None), (10, 10)),
-        ((Bound(offset=30), None), (Bound(offset=20), None), (30, 30)),
-        ((Bound(offsets={3: 20}), None), (Bound(offsets={3: 30}), None), (20, 30)),
-        ((Bound(offsets={1: 20}), None), (LATEST, None), (50, 50)),
-        ((EARLIEST, None), (Bound(offsets={1: 20}), None), (10, 50)),
-        ((INSTANT, 20), (INSTANT, 30), (20, 30)),
-        # An instant after the last record: nothing is left to start from, and nothing is beyond the end.
-        ((INSTANT, None), (LATEST, None), (50, 50)),
-        ((INSTANT, None), (INSTANT, None), (50, 50)),
-        ((EARLIEST, None), (INSTANT, None), (10, 50)),
-        ((INSTANT, 20), (INSTANT, None), (20, 50)),
-    ],
-)
-def test_range_between_two_bounds_of_a_partition(
-    start: tuple[Bound, int | None], end: tuple[Bound, int | None], offsets: tuple[int, int]
-) -> None:
-    first, last = offsets
-    assert range_between(LOG, start, end) == OffsetRange(partition=3, start=first, end=last)
 
 
 @dataclass
@@ -167,6 +134,11 @@ async def resolved(*bounds: Bound, topic: str = "pages.crawled.v1", **options: A
         (EARLIEST, Bound(at=NOW + timedelta(milliseconds=1)), [(0, 0, 3), (1, 4, 4), (2, 5, 10)]),
         (Bound(offset=2), Bound(offset=7), [(0, 2, 3), (1, 4, 4), (2, 5, 7)]),
         (Bound(offsets={2: 6}), Bound(offsets={2: 8}), [(0, 3, 3), (1, 4, 4), (2, 6, 8)]),
+        (Bound(offset=9), Bound(offset=2), [(0, 3, 3), (1, 4, 4), (2, 9, 9)]),
+        (LATEST, LATEST, [(0, 3, 3), (1, 4, 4), (2, 10, 10)]),
+        (EARLIEST, EARLIEST, [(0, 0, 0), (1, 4, 4), (2, 5, 5)]),
+        (EARLIEST, Bound(offsets={2: 8}), [(0, 0, 3), (1, 4, 4), (2, 5, 8)]),
+        (Bound(at=NOW), Bound(at=NOW), [(0, 2, 2), (1, 4, 4), (2, 9, 9)]),
     ],
 )
 async def test_find_ranges_of_every_partition(

@@ -11,15 +11,7 @@ from schemas.pages import CrawledPage
 from schemas.relevance import SnippetsRequested
 from schemas.replays import ReplaySelection
 from streams.replay.plan import ReplayError
-from streams.replay.selection import (
-    DEAD,
-    NONE,
-    EarlierDecisions,
-    addresses,
-    decision_filter,
-    in_domain,
-    make_selector,
-)
+from streams.replay.selection import DEAD, NONE, EarlierDecisions, addresses, decision_filter, in_domain, make_selector
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
 from tests.samples import the_handler

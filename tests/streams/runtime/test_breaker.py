@@ -38,27 +38,6 @@ def test_repeated_question_or_a_success_keeps_it_closed() -> None:
     assert breaker.closed
 
 
-def test_one_probe_at_a_time() -> None:
-    breaker, clock, _ = opened()
-    clock.seconds = 10
-    assert breaker.enter("d") is None
-    assert breaker.enter("e") is not None
-    breaker.leave("d")
-    assert breaker.enter("e") is None
-
-
-def test_a_probe_that_works_closes_it() -> None:
-    breaker, clock, told = opened()
-    clock.seconds = 10
-    breaker.enter("d")
-    breaker.succeeded("d")
-    breaker.succeeded("d")
-    breaker.leave("d")
-    assert breaker.closed
-    assert breaker.enter("e") is None
-    assert told == [True, False]
-
-
 def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
     breaker, clock, told = opened()
     pauses = []

@@ -136,24 +136,6 @@ def test_an_undecodable_record_has_the_same_refusal_in_a_child(value: bytes | No
     assert instance(Dead, answer.of).reason in (DeadReason.UNDECODABLE, DeadReason.INVALID)
 
 
-@pytest.mark.parametrize(
-    ("page", "refusal", "children"),
-    [
-        ("hang", Dead(DeadReason.TOOK_TOO_LONG, "more than 0.3 s of CPU time, or 60 s in all"), 1),
-        ("crash", Dead(DeadReason.CRASHED, "its process ended with status -9"), 2),
-        ("memory 3000000000", Dead(DeadReason.OUT_OF_MEMORY, "more than 300 MiB of memory"), 2),
-    ],
-    ids=["hangs", "crashes", "takes 3 GB"],
-)
-def test_a_page_over_its_limits_is_dead_and_the_next_is_not(
-    page: str, refusal: Dead, children: int, toys: Pooled
-) -> None:
-    before = toys.ended(refusal.reason)
-    assert toys.answer(PAGES, crawled(page)) == Answer(refusal, Stage.HANDLE)
-    assert isinstance(toys.outcome("next"), Emit)
-    assert toys.ended(refusal.reason) - before == children
-
-
 def test_an_ask_carries_its_state_from_child_to_child(toys: Pooled) -> None:
     ask = instance(Ask, toys.answer(ASKING, crawled("ask anything")).of)
     first = unpickled(Answer(ask)).of
