@@ -84,8 +84,9 @@ def test_nothing_relevant_is_printed_above_the_results(filled: Settings, ask: Sh
 
 @pytest.mark.parametrize("stage", ["bm25", "ranking", "mmr", "reasoning"])
 def test_every_stage_can_be_left_out(filled: Settings, ask: Shown, stage: str) -> None:
-    _, out, _ = ask(filled, as_json=True, without=[stage])
+    status, out, _ = ask(filled, as_json=True, without=[stage], limit=2)
     answer = event(out)
+    assert (status, out.count("\n"), [result.rank for result in answer.results]) == (0, 1, [1, 2])
     assert StageName(stage) not in answer.stages
     assert [note.outcome for note in answer.notes if note.stage == stage] == [StageOutcome.OFF]
     assert answer.results[0].url == GOV

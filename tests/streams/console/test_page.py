@@ -62,6 +62,11 @@ def test_a_refused_page_has_no_content() -> None:
     assert unreadable.refusal.startswith("unreadable_page")
 
 
+def test_an_extracted_page_is_all_content() -> None:
+    text = read_page_text(CrawledPage(url=URL, content=f"{SENTENCE}\n\nSecond line of it."), RULES)
+    assert ([part.text for part in text.parts], text.left_out) == ([SENTENCE, "Second line of it."], ())
+
+
 @pytest.fixture
 def console() -> OwnConsole:
     console = OwnConsole()
