@@ -215,11 +215,16 @@ async def test_a_forked_child_is_replaced_and_ends_with_the_pool() -> None:
         found: list[Any] = []
         for page in ("hang", "any", "crash", "any", "memory 3000000000", "any"):
             answer = await answer_in(pool, PAGES, NoRules(), CrawledPage(url="https://a.example/", html=page))
-            found.append(answer.of.reason if isinstance(answer.of, Dead) else type(answer.of))
+            found.append(answer.of if isinstance(answer.of, Dead) else type(answer.of))
         replaced = running(below(os.getpid()) - before)
         assert len(replaced) == 2
         assert len(replaced & started) == 1, "the template stays"
-    assert found == [DeadReason.TOOK_TOO_LONG, Emit, DeadReason.CRASHED, Emit, DeadReason.OUT_OF_MEMORY, Emit]
+    assert found[1::2] == [Emit] * 3
+    assert found[::2] == [
+        Dead(DeadReason.TOOK_TOO_LONG, "more than 0.3 s of CPU time, or 3 s in all"),
+        Dead(DeadReason.CRASHED, "its process ended with status -9"),
+        Dead(DeadReason.OUT_OF_MEMORY, "more than 300 MiB of memory"),
+    ]
     assert not running(below(os.getpid()) - before)
 
 
