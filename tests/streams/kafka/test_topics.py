@@ -59,7 +59,7 @@ def test_a_worker_writes_only_what_its_handler_emits(handler: Handler) -> None:
     assert (name, acl.prefixed) == (f"team.{handler.group}.", True)
 
 
-def test_an_account_has_its_own_transactional_ids_and_one_creates() -> None:
+def test_accounts_have_own_transactional_ids_and_one_creates() -> None:
     prefixes = [acl.name for acl in acls() if acl.resource == "transactional-id"]
     assert not [(one, other) for one in prefixes for other in prefixes if one != other and one.startswith(other)]
     assert {acl.account for acl in acls() if "Create" in acl.operations} == {"topics"}
