@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,11 @@ _COMPILED = ("html", "text", "trees")
 """Packages of ``handlers`` that are most of the cost of a page."""
 _NOT_COMPILED = ("Section", "Generic")
 """Bases of classes that mypyc cannot make: models of pydantic, and generic classes with slots."""
+_OURS = rf"(?:{'|'.join(PACKAGES)})\b"
+_WHOLE = re.compile(rf"^(\s*)import ({_OURS})$", re.MULTILINE)
+_FROM = re.compile(rf"^(\s*)from (?={_OURS}[.\w]* import )", re.MULTILINE)
+_OTHER = re.compile(rf"^\s*import .*(?<![.\w]){_OURS}.*", re.MULTILINE)
+_TEXT = re.compile(rf"(?<!\w)([\"'])({_OURS}[.\w]+)(?=\1)")
 
 
 class BelowOneName(BuildHookInterface[Any]):
@@ -82,68 +87,27 @@ def _is_compilable(source: str) -> bool:
     return len(tree.body) > 1 and not any(ast.unparse(base).startswith(_NOT_COMPILED) for base in bases)
 
 
-def modules_of(root: Path) -> frozenset[str]:
-    """The dotted names of the modules below the packages of the repository."""
-    files = [file.relative_to(root) for package in PACKAGES for file in (root / package).rglob("*.py")]
-    names = {".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files}
-    return frozenset(names - set(PACKAGES))
-
-
 def below_one_name(source: str, modules: frozenset[str]) -> str:
     """The source with its imports, and with strings that are names of modules, below ``assay``.
 
     >>> known = frozenset({"schemas.event", "streams.app"})
     >>> below_one_name("from schemas.event import Event", known)
     'from assay.schemas.event import Event'
-    >>> below_one_name("import json, schemas, streams.app as app", known)
-    'import json; from assay import schemas; import assay.streams.app as app'
-    >>> below_one_name("import streams.app", known)
-    'import assay.streams.app; from assay import streams'
+    >>> below_one_name("import schemas", known)
+    'from assay import schemas'
     >>> below_one_name("preload = ('streams.app', 'schemas', f'streams.app')  # from schemas import event", known)
     "preload = ('assay.streams.app', 'schemas', f'streams.app')  # from schemas import event"
+    >>> below_one_name("import json, streams.app", known)
+    Traceback (most recent call last):
+    ValueError: import json, streams.app: write "from … import …"
     """
-    lines = source.encode().splitlines(keepends=True)
-    for (row, start), (end_row, end), text in sorted(_edits(ast.parse(source), lines, modules), reverse=True):
-        first, last = lines[row - 1][:start], lines[end_row - 1][end:]
-        lines[row - 1 : end_row] = [first + text.encode() + last]
-    return b"".join(lines).decode()
+    source = _FROM.sub(rf"\1from {BELOW}.", _WHOLE.sub(rf"\1from {BELOW} import \2", source))
+    if other := _OTHER.search(source):
+        raise ValueError(f'{other[0].strip()}: write "from … import …"')
+    return _TEXT.sub(lambda found: f"{found[1]}{BELOW}.{found[2]}" if found[2] in modules else found[0], source)
 
 
-_Edit = tuple[tuple[int, int], tuple[int, int], str]
-"""Where a text begins and ends (line, offset in bytes), and what takes its place."""
-
-
-def _edits(tree: ast.AST, lines: list[bytes], modules: frozenset[str]) -> Iterator[_Edit]:
-    for node in ast.walk(tree):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Import) and any(_is_ours(alias.name) for alias in child.names):
-                end = child.end_lineno or 0, child.end_col_offset or 0
-                yield (child.lineno, child.col_offset), end, "; ".join(map(_imported, child.names))
-                continue
-            if isinstance(child, ast.ImportFrom) and not child.level and _is_ours(child.module or ""):
-                name = child.module or ""
-            # A part of an f-string has the place of the whole string.
-            elif isinstance(child, ast.Constant) and child.value in modules and not isinstance(node, ast.JoinedStr):
-                name = child.value
-            else:
-                continue
-            column = lines[child.lineno - 1].find(name.encode(), child.col_offset)
-            if column < 0:
-                raise ValueError(f"line {child.lineno}: {name} must be on the line where its statement begins")
-            place = child.lineno, column
-            yield place, place, f"{BELOW}."
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in PACKAGES
-
-
-def _imported(alias: ast.alias) -> str:
-    """The statement that binds what one name of an import binds."""
-    bound = f" as {alias.asname}" if alias.asname else ""
-    if not _is_ours(alias.name):
-        return f"import {alias.name}{bound}"
-    package, _, below = alias.name.partition(".")
-    if not below:
-        return f"from {BELOW} import {package}{bound}"
-    return f"import {BELOW}.{alias.name}{bound}" + ("" if bound else f"; from {BELOW} import {package}")
+def modules_of(root: Path) -> frozenset[str]:
+    """The dotted names of the modules below the packages of the repository."""
+    files = [file.relative_to(root) for package in PACKAGES for file in (root / package).rglob("*.py")]
+    return frozenset(".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files) - set(PACKAGES)

@@ -23,7 +23,8 @@ from typing import Any
 from streams.local_kafka.broker import LocalKafka
 from tools import labelled
 from tools.bench import runs
-from tools.bench.feeds import Feed, feed_notes, feed_pages
+from tools.bench.child import Task
+from tools.bench.feeds import feed_notes, feed_pages
 from tools.bench.pages import SET
 from tools.bench.runs import Run
 from tools.table import markdown, marks, write
@@ -102,16 +103,11 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _alone_contestants() -> dict[str, Contestant]:
-    modes = {
-        "parse of bytes": "parse",
-        "`score_page`": "score_page",
-        "resiliparse, main content": "resiliparse",
-        "trafilatura": "trafilatura",
-    }
-    return {name: partial(runs.alone, mode) for name, mode in modes.items()}
+    modes = {"parse of bytes": "parse", "`score_page`": "score_page", "resiliparse, main content": "resiliparse"}
+    return {name: partial(runs.alone, mode) for name, mode in {**modes, "trafilatura": "trafilatura"}.items()}
 
 
-def _page_contestants(feed: Feed) -> dict[str, Contestant]:
+def _page_contestants(feed: Task) -> dict[str, Contestant]:
     contestants: dict[str, Contestant] = {"bare aiokafka loop, at least once": partial(runs.bare, feed, "pages")}
     for children in sorted({0, 1, 2, os.cpu_count() or 1}):
         name = f"Assay, exactly once, child processes: {children}"
@@ -121,7 +117,7 @@ def _page_contestants(feed: Feed) -> dict[str, Contestant]:
     return contestants
 
 
-def _note_contestants(feed: Feed) -> dict[str, Contestant]:
+def _note_contestants(feed: Task) -> dict[str, Contestant]:
     return {
         BARE_NOTES: partial(runs.bare, feed, "notes"),
         "Assay, at least once": partial(runs.assay, feed, "at_least_once"),
@@ -152,7 +148,7 @@ async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[st
     done: dict[str, list[Run]] = {name: [] for name in contestants}
     for number in range(rounds):
         for name, contestant in contestants.items():
-            _say(f"{name}, {number + 1} of {rounds}")
+            print(f"{name}, {number + 1} of {rounds}", file=sys.stderr, flush=True)
             done[name].append(await contestant())
     return {name: runs.median_of(some) for name, some in done.items()}
 
@@ -163,10 +159,6 @@ def _machine() -> dict[str, Any]:
     versions = {"Python": f"{platform.python_version()} ({build})"} | {name: version(name) for name in _VERSIONS}
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     return {"date": today, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "versions": versions}
-
-
-def _say(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections import Counter
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -23,19 +23,14 @@ SEEN_TOPIC = Topic(
     name=SEEN, event=Seen, keyed_by="note_id", key_of=lambda seen: str(seen.note_id), meaning="What came of them."
 )
 SEES = Handler(name="see", fn=see, consumes=NOTES_TOPIC, emits=(SEEN_TOPIC,), rules=NoRules, lane="cpu", slo_seconds=60)
-
-
 LOOK_SECONDS = 0.01
 RUN_SECONDS = 1800
 
 
-def settings_for(
-    bootstrap: str, prefix: str, delivery: str = "exactly_once", workers: dict[str, Any] | None = None
-) -> Settings:
+def settings_for(bootstrap: str, prefix: str, **sections: Any) -> Settings:
     """The shipped settings on a given Kafka, without HTTP."""
     kafka = {"bootstrap_servers": bootstrap, "topic_prefix": prefix}
-    sections: dict[str, Any] = {"workers": workers} if workers else {}
-    return load_settings(kafka=kafka, http={"enabled": False}, delivery=delivery, **sections)
+    return load_settings(kafka=kafka, http={"enabled": False}, **sections)
 
 
 def handler_of(source: str) -> Handler:
@@ -45,9 +40,9 @@ def handler_of(source: str) -> Handler:
 
 async def drain(task: Task, meter: Meter) -> None:
     """Runs the handler until all records are committed."""
-    handler = handler_of(task.source)
-    settings = settings_for(task.bootstrap, task.prefix, task.mode, task.workers)
-    application = Application(settings, [handler])
+    workers = {"processes": task.children}
+    settings = settings_for(task.bootstrap, task.prefix, delivery=task.mode, workers=workers)
+    application = Application(settings, [handler_of(task.source)])
     _begin_with_the_first_record(meter)
     await application.start()
     freeze_gc()  # as ``assay run`` does
@@ -55,8 +50,8 @@ async def drain(task: Task, meter: Meter) -> None:
         while not _is_done(application, task.records):  # noqa: ASYNC110 - the metrics have no event
             await asyncio.sleep(LOOK_SECONDS)
     outcomes = _outcomes(application)
-    meter.seen = int(sum(outcomes.values()))
-    meter.report(**outcomes).tell()
+    meter.seen = outcomes.total()
+    meter.tell(**outcomes)
     await application.stop()
 
 
@@ -74,29 +69,21 @@ def _begin_with_the_first_record(meter: Meter) -> None:
 
 
 def _is_done(application: Application, records: int) -> bool:
-    """Whether all records are handled and committed."""
     settled = all(group.settled for group in application.groups)
-    return settled and sum(_outcomes(application).values()) >= records
+    return settled and _outcomes(application).total() >= records
 
 
-def _outcomes(application: Application) -> dict[str, float]:
+def _outcomes(application: Application) -> Counter[str]:
     """How many records had which outcome, from the metrics."""
-    found: dict[str, float] = {}
+    found = Counter[str]()
     for metric in application.metrics.handler_events_total.collect():
         for sample in metric.samples:
             if sample.name.endswith("_total"):
-                outcome = sample.labels["outcome"]
-                found[outcome] = found.get(outcome, 0) + sample.value
+                found[sample.labels["outcome"]] += int(sample.value)
     return found
 
 
-def main() -> int:
-    """One run."""
-    task = Task.given()
-    configure_logs("warning", "console")
-    asyncio.run(drain(task, Meter(task.broker)))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    configure_logs("warning", "console")
+    given = Task.given()
+    asyncio.run(drain(given, Meter(given.broker)))

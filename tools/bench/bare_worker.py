@@ -8,7 +8,6 @@ order of a retry and its successors, and stops at the first bad record.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
@@ -54,7 +53,7 @@ async def drain(task: Task, meter: Meter) -> None:
         if sent:
             await asyncio.gather(*sent)
             await consumer.commit()
-    meter.report().tell()
+    meter.tell()
     await consumer.stop()
     await producer.stop()
 
@@ -71,4 +70,4 @@ def _work(mode: str) -> Callable[[ConsumerRecord], bytes]:
 
 if __name__ == "__main__":
     given = Task.given()
-    sys.exit(asyncio.run(drain(given, Meter(given.broker))))
+    asyncio.run(drain(given, Meter(given.broker)))

@@ -10,75 +10,40 @@ import contextlib
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 
-@dataclass
+@dataclass(frozen=True)
 class Task:
     """What a measured process is to do, as JSON in its last argument.
 
     Attributes:
+        mode: Which variant of the contestant.
         bootstrap: The Kafka; "" without one.
         prefix: Before topics and groups.
         source: The topic to read, without prefix.
         target: The topic to write, without prefix.
         records: How many there are to read.
-        mode: Which variant of the contestant.
         broker: The broker's process, whose CPU time is reported too; 0 for none.
-        workers: Settings of the section ``workers``.
+        children: Child processes of the pipeline.
     """
 
+    mode: str = ""
     bootstrap: str = ""
     prefix: str = ""
     source: str = ""
     target: str = ""
     records: int = 0
-    mode: str = ""
     broker: int = 0
-    workers: dict[str, Any] = field(default_factory=dict)
+    children: int = 0
 
     @staticmethod
     def given() -> Task:
         """The task of this process."""
         return Task(**json.loads(sys.argv[-1]))
-
-
-@dataclass
-class Report:
-    """What a measured process did. Seconds; MB of 2**20 bytes.
-
-    Attributes:
-        records: How many it handled.
-        cpu: Of the process, without its children.
-        wall: From the first record to the last commit.
-        peak_mb: Of the process, without its children.
-        children_cpu: Of all processes below it.
-        broker_cpu: Of the broker meanwhile.
-        began: When the first record came, by the monotonic clock of the machine.
-        more: Figures of one kind of contestant.
-    """
-
-    records: int
-    cpu: float
-    wall: float
-    peak_mb: float
-    more: dict[str, Any] = field(default_factory=dict)
-    children_cpu: float = 0.0
-    broker_cpu: float = 0.0
-    began: float = 0.0
-
-    @property
-    def all_cpu(self) -> float:
-        """CPU seconds of the process and its children."""
-        return self.cpu + self.children_cpu
-
-    def tell(self) -> None:
-        """One line on standard output, the last."""
-        print(json.dumps(asdict(self)), flush=True)
 
 
 class Meter:
@@ -100,10 +65,17 @@ class Meter:
         """Starts to measure; ``count`` does it where each record passes through this process's own function."""
         self._begin = self._clocks()
 
-    def report(self, **more: Any) -> Report:
-        """The figures at the end, when all is committed."""
-        wall, cpu, children, broker = (end - begin for begin, end in zip(self._begin, self._clocks(), strict=True))
-        return Report(self.seen, cpu, wall, peak_mb(), more, children, broker, self._begin[0])
+    def tell(self, **more: float) -> None:
+        """Prints the figures on one line, the last, when all is committed.
+
+        CPU is that of the process and its children; ``parent``, ``children`` and ``broker`` list it apart.
+        """
+        wall, parent, children, broker = (end - begin for begin, end in zip(self._begin, self._clocks(), strict=True))
+        parts = {"cpu": parent + children, "parent": parent, "children": children, "broker": broker}
+        figures = {f"{part}_ms": 1000 * seconds / self.seen for part, seconds in parts.items()}
+        figures |= {"per_cpu_second": self.seen / parts["cpu"], "per_wall_second": self.seen / wall}
+        figures |= {"records": self.seen, "began": self._begin[0], "peak_mb": peak_mb()}
+        print(json.dumps(figures | more), flush=True)
 
     def _clocks(self) -> tuple[float, ...]:
         broker = sum(psutil.Process(self._broker).cpu_times()[:2]) if self._broker else 0.0
@@ -122,7 +94,5 @@ def children_cpu() -> float:
 
 def peak_mb() -> float:
     """This process's peak of memory. Not ``ru_maxrss``: that is the parent's where the parent was larger."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))

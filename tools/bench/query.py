@@ -7,15 +7,12 @@ needed.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import random
 import statistics
 import warnings
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -25,20 +22,20 @@ from schemas.needs import Ask, AskModel, Need, SearchVectors
 from schemas.pages import ScoredPage, Tier, TrustFeatures
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
-from schemas.replies import Reply
+from schemas.replies import IndexReply, Reply
 from streams.pipeline.services import LiveServices
 from streams.query.engine import QueryEngine
 from streams.settings.model import load_settings
 from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
-from tests.samples import scored
+from tests.samples import instance, scored
 from tools.table import markdown
 
-RULES = shipped_rules(IndexPageRules)
+POINTS, POINTS_FILTERED, QUERIES, NOT_TIMED = 100_000, 10_000, 300, 10
+"""The first queries are not timed: they load libraries and read what is filtered by."""
 PARTS = ("whole", "search", "judge", "stages", "CPU")
 """Of a query's time; beside other work on the machine, CPU time says more than the clock."""
-PUBLISHERS = 200
-WORDS = 20_000
+PUBLISHERS, WORDS = 200, 20_000
 HAN = (
     "雨河水磨坊市長議會預算交通學校醫院農業颱風地震選舉法案經濟科技能源氣候火車機場港口"
     "漁民工人學生老師記者今天昨天報導表示宣布公布調查研究發現增加減少"
@@ -61,11 +58,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
 
 
 class Stopwatch:
-    """A world that measures how long its answers take.
-
-    Attributes:
-        spent: Milliseconds by what was asked for, since they were last taken.
-    """
+    """A world that measures how long its answers take: milliseconds by what was asked for."""
 
     def __init__(self, services: LiveServices) -> None:
         self._services = services
@@ -86,8 +79,7 @@ class Words:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         made = random.Random(0)
-        letters = "etaoinshrdlucmfwypvbgk"
-        self._words = ["".join(made.choices(letters, k=made.randint(2, 10))) for _ in range(WORDS)]
+        self._words = ["".join(made.choices("etaoinshrdlucmfwypvbgk", k=made.randint(2, 10))) for _ in range(WORDS)]
         self._weights = [1 / (place + 10) for place in range(WORDS)]
 
     def text(self, characters: int, chinese: bool) -> str:
@@ -122,94 +114,56 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
 
 async def fill(services: LiveServices, points: int) -> list[str]:
     """Indexes pages until the index has the given number of points; returns titles."""
-    titles, written = [], 0
-    for page in pages():
-        ask = index_page(page, RULES)
-        assert isinstance(ask, Ask)
-        reply = await services.answer(ask.need, None)
-        written += getattr(reply, "written", 0)
+    rules = shipped_rules(IndexPageRules)
+    titles: list[str] = []
+    written, made = 0, pages()
+    while written < points:
+        page = next(made)
+        ask = instance(Ask, index_page(page, rules))
+        written += instance(IndexReply, await services.answer(ask.need, None)).written
         titles.append(page.title)
-        if written >= points:
-            return titles
-    raise AssertionError("there are always more pages")
+    return titles
 
 
-async def ask(engine: QueryEngine, watch: Stopwatch, titles: list[str], queries: int, filtered: bool) -> dict[str, Any]:
-    """Queries made of pieces of titles; milliseconds of them and of their parts."""
-    chance = random.Random(2)
-    rows: list[dict[str, float]] = []
-    results = 0
-    for number in range(queries + 10):
+async def measured(points: int, queries: int, filtered: bool) -> list[list[object]]:
+    """Fills an index, and asks it for pieces of titles; a row of figures for each part of the time."""
+    # As shipped: the offline judge, and an index in memory.
+    settings = load_settings(index={"path": None})
+    services = LiveServices(settings)
+    watch = Stopwatch(services)
+    engine, titles, chance = QueryEngine(settings, watch), await fill(services, points), random.Random(2)
+    taken: list[dict[str, float]] = []
+    for number in range(queries + NOT_TIMED):
         title = chance.choice(titles)
         query = title[: chance.randint(8, 40)]
         filters = FILTERS[number % len(FILTERS)] if filtered else {}
         request = RankingRequested.model_validate({"request_id": str(number), "query": query, "filters": filters})
         watch.spent.clear()
         began, worked = perf_counter(), process_time()
-        answer = await engine.answer(request)
+        instance(RankingCompleted, await engine.answer(request))
         whole, cpu = 1000 * (perf_counter() - began), 1000 * (process_time() - worked)
-        assert isinstance(answer, RankingCompleted), answer
-        if number < 10:  # the first ones load libraries and read what is filtered by
-            continue
-        results += len(answer.results)
-        rows.append({"whole": whole, **watch.spent, "stages": whole - sum(watch.spent.values()), "CPU": cpu})
-    parts = {part: spread([row.get(part, 0.0) for row in rows]) for part in PARTS}
-    return parts | {"queries": queries, "results": results / queries}
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Median, 95th of 100, and the longest."""
-    cuts = statistics.quantiles(values, n=100)
-    return {"p50": round(cuts[49], 1), "p95": round(cuts[94], 1), "max": round(max(values), 1)}
-
-
-async def measured(points: int, queries: int, filtered: bool) -> dict[str, Any]:
-    """Fills an index and asks it."""
-    # As shipped: the offline judge, and an index in memory.
-    settings = load_settings(index={"path": None})
-    services = LiveServices(settings)
-    watch = Stopwatch(services)
-    began = perf_counter()
-    titles = await fill(services, points)
-    filled = perf_counter() - began
-    figures = await ask(QueryEngine(settings, watch), watch, titles, queries, filtered)
+        taken.append({"whole": whole, **watch.spent, "stages": whole - sum(watch.spent.values()), "CPU": cpu})
     await services.aclose()
-    return figures | {"points": points, "filtered": filtered, "pages": len(titles), "filled_seconds": round(filled, 1)}
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """The latencies as Markdown."""
-    cells = (
-        [
-            f"{row['points']:,}",
-            "yes" if row["filtered"] else "no",
-            part,
-            *(f"{value:.0f}" for value in row[part].values()),
-        ]
-        for row in rows
-        for part in PARTS
-    )
-    return markdown("", ["points", "filters", "part", "p50 ms", "p95 ms", "max ms"], cells, texts=3)
+    rows: list[list[object]] = []
+    for part in PARTS:
+        values = [parts.get(part, 0.0) for parts in taken[NOT_TIMED:]]
+        cuts = statistics.quantiles(values, n=100)
+        figures = (f"{value:.0f}" for value in (cuts[49], cuts[94], max(values)))
+        rows.append([f"{points:,}", "yes" if filtered else "no", part, *figures])
+    return rows
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bench.query", description=__doc__)
-    parser.add_argument("--points", type=int, default=100_000, help="of the index that is asked without filters")
-    parser.add_argument("--filtered", type=int, default=10_000, help="points of the index that is asked with filters")
-    parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--json", type=Path, help="write the figures to a file")
-    options = parser.parse_args()
     # The client's advice, from 20,000 points on, to take a server; that is what is measured here.
     warnings.filterwarnings("ignore", "Local mode", UserWarning)
     configure_logs("error", "text")
-    results: dict[str, Any] = {"queries": []}
-    for points, filtered in ((options.points, False), (options.filtered, True)):
-        if points:
-            results["queries"].append(asyncio.run(measured(points, options.queries, filtered)))
-    print(table(results["queries"]))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    rows = [
+        row
+        for points, filtered in ((POINTS, False), (POINTS_FILTERED, True))
+        for row in asyncio.run(measured(points, QUERIES, filtered))
+    ]
+    print(markdown("", ["points", "filters", "part", "p50 ms", "p95 ms", "max ms"], rows, texts=3))
 
 
 if __name__ == "__main__":
