@@ -4,8 +4,6 @@ The imports of the copies are rewritten. An import hook at run time would not do
 its own, and both would be ``sys.modules["handlers"]``. With ``ASSAY_COMPILE`` mypyc compiles the page reader.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import os

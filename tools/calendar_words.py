@@ -3,8 +3,6 @@
 ``python -m tools.calendar_words`` writes it. A test compares it with the installed Babel.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from babel.dates import get_month_names

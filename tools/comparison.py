@@ -1,7 +1,5 @@
 """``make comparison``: the table of docs/comparison.md, Assay beside trafilatura and resiliparse on the same pages."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

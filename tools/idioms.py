@@ -6,8 +6,6 @@ expressions that compiled code evaluates in another order, and pronouns as names
 if it found one of these, or a test's name that is too long. Without a path it reads all files of the repository.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -33,8 +31,7 @@ _IN_NAMES = [*_IDIOMS, (re.compile(r"\bwho\b"), "name the actor")]
 """A test's name is a statement, so a "who" in it is no question."""
 _LONGEST_NAME = 60
 _NO_NAMES = re.compile(
-    "_*(its|one|some|each|rest|said|told|standing|begun|weighed|wish|home|spoiled|heir|bury|suspects)_*",
-    re.IGNORECASE,
+    "_*(its|one|some|each|rest|said|told|standing|begun|weighed|wish|home|spoiled|heir|bury|suspects)_*", re.IGNORECASE
 )
 """A name is a noun, or a verb of the glossary; these say neither."""
 _TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))

@@ -1,7 +1,5 @@
 """Labelled pages on this machine, for measurements: folders of ``cases.jsonl`` and gzipped HTML below ``DATA``."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

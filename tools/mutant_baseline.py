@@ -9,8 +9,6 @@ may move between modules. pytest collects the tests once, and a forked process f
 function: what a test starts as another program, and what a module does when it is imported, is not changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import gc

@@ -5,8 +5,6 @@ newest of them in an environment of its own, and tests a copy of the committed f
 from the tested versions is printed first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

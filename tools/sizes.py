@@ -6,8 +6,6 @@ today's size where it is below the maximum; no option raises one, so a larger pa
 a reviewer sees.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

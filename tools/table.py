@@ -1,7 +1,5 @@
 """Tables of figures: as Markdown, and in a page of the docs between two marks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``tools/idioms.py`` finds idioms in prose, and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools.idioms import idioms_in

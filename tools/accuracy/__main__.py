@@ -3,8 +3,6 @@
 Without the labelled pages it prints one line and ends with status 0.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -6,8 +6,6 @@ everyday claims (see ``tests/cases``). ``factscore_human_claims`` compares facts
 that begin with the name. A pair is answered if both of its sentences have a score.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 The answers of the others are kept in ``.assay/accuracy-cache.json`` under their versions and the page's hash.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

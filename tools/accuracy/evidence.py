@@ -4,8 +4,6 @@ What a set labels beyond them (relative days, durations, recurring sets, numbers
 hash of the split key divides the halves: patterns are written with an eye on the first one only.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator

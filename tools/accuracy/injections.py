@@ -4,8 +4,6 @@ The cases are the written wordings, each in pages of a few kinds, or a file of w
 object a line: ``id, kind, hidden, instructs, html, passage``.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterable, Iterator

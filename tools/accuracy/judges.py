@@ -4,8 +4,6 @@ The input is a handler, an event and a judge; the result is the handler's outcom
 bill. A model is asked as in production (limits, deadlines, journal), up to a number of cases and a cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A label that is None (or empty, for snippets) was not given. That is not the sam
 counts for nothing, unless a set states that the page names no author (``authors == ()``).
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ the following page of the listing, "previous". So a second count follows the lit
 annotated page has the lower number, or calls itself newer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Case, accents, white space, punctuation and the order of a name's parts do not m
 texts are compared by word F1, the metric of the Web Content Extraction Benchmark (WCXB), written here.
 """
 
-from __future__ import annotations
-
 import email.utils
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 No rule is fitted to what is measured: where trees were grown on the cases, a contestant is grown without their site.
 """
 
-from __future__ import annotations
-
 import inspect
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence

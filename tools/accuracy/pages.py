@@ -5,8 +5,6 @@ right among labelled, then right among answered. An answer is wrong where a set 
 page without a label counts for nothing.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache

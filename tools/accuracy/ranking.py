@@ -4,8 +4,6 @@ Two embedders are measured where the settings name another than the default one:
 and words have to help either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial

@@ -4,8 +4,6 @@ The input is documents and an embedder's settings. The result answers each vecto
 the stages after a search are measured many times with the same one.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ page itself is the answer, and so is every other page with the same label. A has
 sentence and the words, so that the choice is not made by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

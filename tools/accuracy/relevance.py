@@ -7,8 +7,6 @@ are a word for the programme and the names of the projects. The label is what a 
 headline. Headlines that the author left for a person to read are left out of the queries for a project.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import NamedTuple

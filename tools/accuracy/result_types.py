@@ -5,8 +5,6 @@ shipped classifier on pages of its training, so it does not predict other pages.
 listing is right, since many are; it counts as labelled.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache

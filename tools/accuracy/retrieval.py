@@ -7,8 +7,6 @@ was asked for. Recall and precision should be higher for the first; a tie counts
 is labelled: it is not measured.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

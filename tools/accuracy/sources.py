@@ -1,7 +1,5 @@
 """The lists of sources: the size of the shipped ones, and what the product says of each public list without it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

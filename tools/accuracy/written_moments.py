@@ -4,8 +4,6 @@ The input is a mention's words and its value in TIMEX form, as its set has them.
 clock times in it, or why it has no such value.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from calendar import monthrange

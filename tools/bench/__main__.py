@@ -4,8 +4,6 @@ See docs/benchmarks.md. Repetitions take turns (A B C, A B C), so that a busy mo
 the median counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -3,8 +3,6 @@
 Modes: ``parse``, ``resiliparse``, ``trafilatura``, ``score_page``.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The pipeline as shipped, in its own process and its children. Mode: ``exactly_once`` or ``at_least_once``."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import Any

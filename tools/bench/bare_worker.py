@@ -5,8 +5,6 @@ models and compresses as the pipeline does. It writes no envelope, derives no id
 order of a retry and its successors, and stops at the first bad record.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

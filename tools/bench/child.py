@@ -4,8 +4,6 @@ CPU and wall time run from the first record's work to the last commit: what one 
 the joining of the group.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys
@@ -41,7 +39,7 @@ class Task:
     children: int = 0
 
     @staticmethod
-    def given() -> Task:
+    def given() -> "Task":
         """The task of this process."""
         return Task(**json.loads(sys.argv[-1]))
 

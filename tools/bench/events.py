@@ -1,7 +1,5 @@
 """The small events of the benchmark, and the functions that all contestants run on them."""
 
-from __future__ import annotations
-
 from schemas.event import Event
 from schemas.outcome import Emit
 from schemas.rules import Rules

@@ -1,7 +1,5 @@
 """Records in Kafka for the contestants, written by the measuring process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from aiokafka import AIOKafkaConsumer, TopicPartition

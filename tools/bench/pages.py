@@ -1,7 +1,5 @@
 """The pages, and the function that all contestants run on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from handlers.score_page import ScorePageRules, score_page

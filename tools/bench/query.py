@@ -5,8 +5,6 @@ index. Then the query engine answers queries one after another, with the offline
 needed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import statistics

@@ -3,8 +3,6 @@
 Its pinned packages conflict with ours. It commits at its default interval.
 """
 
-from __future__ import annotations
-
 from tools.bench.child import Meter, Task
 from tools.bench.pages import encoded, scorer
 

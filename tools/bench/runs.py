@@ -1,7 +1,5 @@
 """Measured processes: the measuring process starts them, one contestant at a time, and samples their memory."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -5,8 +5,6 @@ all outputs. The seed of a run and the number of a round decide the fault and it
 the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The faults of a cluster of three brokers: bounces, leader and coordinator changes, a broker apart, a full disk."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

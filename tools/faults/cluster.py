@@ -1,7 +1,5 @@
 """The brokers, a few workers and the steps of a round: feed, wait, read back. It makes no decision."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -198,7 +196,7 @@ class Cluster:
         await self.expect_no_orphans()
 
     @asynccontextmanager
-    async def beside(self, stage: str) -> AsyncIterator[Cluster]:
+    async def beside(self, stage: str) -> AsyncIterator["Cluster"]:
         """A cluster on the same broker with separate topics and workers; its complaints are added to this one's."""
         self._inner += 1
         async with cluster(self.brokers, self._folder, f"{stage}-{self._inner}", stage) as made:

@@ -4,8 +4,6 @@ They are between the steps of a transaction and in the work before it, one for e
 product does not contain them: a worker of these tests gets producers and a commit stage that have them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

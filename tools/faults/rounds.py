@@ -1,7 +1,5 @@
 """The faults, one function each: what happens to the workers, the network or the broker while records flow."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

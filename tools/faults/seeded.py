@@ -1,7 +1,5 @@
 """The situation in which each seeded bug shows: a checker that does not find it proves nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import signal

@@ -1,7 +1,5 @@
 """One worker process of the fault tests: the real application over the chain, with fail points."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """A worker process from outside: its output, whether it is alive, and the signals that it got."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

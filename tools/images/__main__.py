@@ -5,8 +5,6 @@ four images in the engine, and prints the variables that name them to ``docker c
 are in no Debian package.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

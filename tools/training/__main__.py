@@ -3,8 +3,6 @@
 ``python -m tools.accuracy --only results`` measures what trees find that saw no page of the same site.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tests.rules import TREES

@@ -5,8 +5,6 @@ into a folder (``docs/security.md``). Others are the written ordinary texts, doc
 Framings, orders and sites are distributed to folds; weights that saw neither score each fold, and decide the limits.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

@@ -3,8 +3,6 @@
 A page gives at most ``MOST_LINES`` paragraphs, so that a long one does not decide alone.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -56,11 +54,7 @@ def main() -> int:
         if language and number >= LEAST_PARAGRAPHS
     }
     about = ABOUT.format(paragraphs=paragraphs.total(), pages=pages, day=f"{datetime.now(UTC):%Y-%m-%d}")
-    written = {
-        "about": about,
-        "paragraphs": max(paragraphs.values()),
-        "languages": languages,
-    }
+    written = {"about": about, "paragraphs": max(paragraphs.values()), "languages": languages}
     WORD_FREQUENCIES.write_text(json.dumps(written, ensure_ascii=False, indent=0) + "\n", "utf-8")
     print(f"{', '.join(languages)}: {WORD_FREQUENCIES.stat().st_size} bytes; {about}")
     return 0

@@ -4,8 +4,6 @@ The input is cases; the result is ``result_trees`` sections, trained on all case
 distributed to folds, and trees that saw none of its sites answer each fold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Sites are distributed to folds. For measurements, trees that saw none of its sites answer each page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

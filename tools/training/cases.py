@@ -4,8 +4,6 @@ Sets with a label of the three types count in the evaluation. The others only he
 articles and product pages are single things on any site, and pages with links to further pages are mostly listings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random

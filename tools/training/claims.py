@@ -3,8 +3,6 @@
 A word that is mostly in small letters inside of sentences is no name. One that often follows "to" is a verb.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ A place of a template (``handlers.html.template``) is content by the share of it
 has. Each page of a type counts the same, and each type more, the more pages of it the benchmark has.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import sys

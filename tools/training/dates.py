@@ -5,8 +5,6 @@ with those that are shown alone, and once with a part of its candidates: so the 
 on one source. Shown days of pages without a labelled date are wrong, if no metadata state a date of publication.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator

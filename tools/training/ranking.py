@@ -6,8 +6,6 @@ these the model is compared with the order before it, and with the same training
 ``--evaluate`` stops there.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import hashlib

@@ -6,8 +6,6 @@ trusted one is preferred. The page itself has such a high grade that any number 
 with grade 4, the trust block gained among the others and lost known items further down.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ and the titles of the labelled pages. Written lines and sites are distributed to
 weights find that saw neither.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

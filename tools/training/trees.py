@@ -5,8 +5,6 @@ values that occur. XGBoost's own thresholds are values that occur; with them the
 One thread, one seed and rows in a fixed order: the same table gives the same trees.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime

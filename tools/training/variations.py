@@ -5,8 +5,6 @@ text is nothing but a date, a time and a price. A listing stays one as the archi
 listing shows of each item is an item. The tests of variations have other phrases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
