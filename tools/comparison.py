@@ -1,6 +1,5 @@
 """``make comparison``: the table of docs/comparison.md, Assay beside trafilatura and resiliparse on the same pages."""
 
-import json
 import re
 import sys
 import time
@@ -62,8 +61,7 @@ def _shares(section: str) -> tuple[str, str]:
 
 def _walls() -> tuple[str, ...]:
     """Pages without content whose text would go on as the text of a page."""
-    lines = (ROOT / "tests/handlers/html/states.jsonl").read_text("utf-8").splitlines()
-    walls = [case for line in lines if (case := json.loads(line))["expect"] != "content"]
+    walls = [row for row in labelled.rows(ROOT / "tests/handlers/html/states.jsonl") if row["expect"] != "content"]
     passed = [0, 0, 0]
     for case in walls:
         html, url = case["html"], case["url"]

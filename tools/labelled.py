@@ -18,9 +18,14 @@ def has(name: str) -> bool:
 
 def cases(name: str) -> Iterator[dict[str, Any]]:
     """The cases of a set, in order."""
-    folder = DATA / name
-    plain, packed = folder / "cases.jsonl", folder / "cases.jsonl.gz"
-    lines = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+    plain = DATA / name / "cases.jsonl"
+    yield from rows(plain if plain.exists() else plain.with_suffix(".jsonl.gz"))
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file that has one in each line."""
+    data = path.read_bytes()
+    lines = gzip.decompress(data) if path.suffix == ".gz" else data
     yield from (json.loads(line) for line in lines.splitlines() if line.strip())
 
 

@@ -75,7 +75,7 @@ async def _section(section: str, parts: list[str], present: tuple[str, ...], opt
         for part in parts:
             async for measure in SECTIONS[section][part](setup):
                 tables.append(await measured(measure, options.misses))
-        if any(judge.bills for judge in every):
+        if any(judge.answers for judge in every):
             tables.append(bill_table(every))
     return "\n".join(tables)
 

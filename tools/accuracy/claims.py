@@ -6,17 +6,17 @@ everyday claims (see ``tests/cases``). ``factscore_human_claims`` compares facts
 that begin with the name. A pair is answered if both of its sentences have a score.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from handlers.claims.wording import score_of
-from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
+from handlers.decontextualize_claim import DecontextualizeClaimRules
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tools import labelled
 from tools.accuracy.judges import OFFLINE, Judge, decide
 from tools.accuracy.measure import Measure, Measures, Setup
@@ -65,18 +65,15 @@ async def score(judge: Judge, claim: str, source: str) -> float | None:
     if features and not features.is_claim:
         # The handler gives a question no score. Its wording has one, by which it is compared.
         return score_of(features, rules.claims.wording)
-    outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
-    if not isinstance(outcome, Emit):
-        return None
-    evaluated = outcome.events[0]
-    assert isinstance(evaluated, ClaimEvaluated)
-    return evaluated.decontextualization_score
+    outcome = await decide(judge, "decontextualize_claim", event, rules)
+    evaluated = instance(ClaimEvaluated, outcome.events[0]) if isinstance(outcome, Emit) else None
+    return evaluated.decontextualization_score if evaluated else None
 
 
 def pairs_of(name: str) -> Iterator[Pair]:
     """The changed sentences of a set, with the answer or the conversation that they stood in."""
     if name == OWN:
-        for case in _written("claims.jsonl"):
+        for case in labelled.rows(WRITTEN / "claims.jsonl"):
             yield Pair(case["claim"], case["alone"], f"{case['said']} {case['claim']}")
         return
     for case in labelled.cases(name):
@@ -94,7 +91,7 @@ def facts() -> dict[str, list[tuple[str, str]]]:
         listed = [fact for part in case["annotations"] or () for fact in part.get("model_facts") or ()]
         found[pronouns] += [(fact, case["response"]) for fact in listed if _PRONOUN.match(fact)]
         found[named] += [(fact, case["response"]) for fact in listed if fact.startswith(f"{case['topic']} ")]
-    written = [(case["claim"], "") for case in _written("standing.jsonl")]
+    written = [(case["claim"], "") for case in labelled.rows(WRITTEN / "standing.jsonl")]
     return {STANDING: written} | {name: pairs[::_STEP] for name, pairs in found.items()}
 
 
@@ -127,7 +124,3 @@ def _figures(scores: list[tuple[float, float]], asked: int) -> list[object]:
 def _shares(scores: list[float], _: int) -> list[object]:
     counts = sum(score < POOR for score in scores), sum(score >= GOOD for score in scores)
     return [len(scores), *(f"{count / len(scores):.2f}" for count in counts)]
-
-
-def _written(name: str) -> list[dict[str, str]]:
-    return [json.loads(line) for line in (WRITTEN / name).read_text("utf-8").splitlines()]

@@ -46,10 +46,7 @@ class Case:
 
 def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a file."""
-    for line in path.read_text("utf-8").splitlines():
-        if line.strip():
-            fields = json.loads(line)
-            yield Case(**{name: fields[name] for name in Case.__slots__})
+    yield from (Case(**{name: row[name] for name in Case.__slots__}) for row in labelled.rows(path))
 
 
 def written_cases() -> Iterator[Case]:

@@ -4,58 +4,28 @@ The input is a handler, an event and a judge; the result is the handler's outcom
 bill. A model is asked as in production (limits, deadlines, journal), up to a number of cases and a cost.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
-from typing import Any
 
+from schemas.event import Event
 from schemas.llm import CallOutcome
-from schemas.needs import Ask, AskModel
+from schemas.needs import Ask, AskModel, Need
 from schemas.outcome import Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsUnavailable
+from schemas.rules import Rules
 from streams.llm.tasks import answer_offline
 from streams.pipeline.services import LiveServices
 from streams.settings.model import Settings
+from streams.workers.handler_jobs import converse
+from tests.samples import the_handler
 from tools.table import markdown
 
 OFFLINE = "offline"
-MOST_ROUNDS = 12
 ModelAnswer = ModelReply | ModelFailed | ModelUnavailable
-
-
-@dataclass(slots=True)
-class Bill:
-    """What answers took.
-
-    Attributes:
-        milliseconds: Of each answer that was not kept from before.
-        usd: None where an answer has no price.
-    """
-
-    answers: int = 0
-    without_answer: int = 0
-    milliseconds: list[float] = field(default_factory=list)
-    usd: float | None = 0.0
-
-    def add(self, reply: ModelAnswer, milliseconds: float) -> None:
-        """Books an answer."""
-        if isinstance(reply, ModelUnavailable):
-            self.without_answer += 1
-            return
-        call = reply.call
-        self.answers += 1
-        self.without_answer += call.outcome is not CallOutcome.OK
-        if not call.cached:
-            self.milliseconds.append(milliseconds)
-        self.usd = None if self.usd is None or call.cost_usd is None else self.usd + call.cost_usd
-
-    def cells(self) -> list[object]:
-        """Answers, failures, p50 and p95 of latency, cost of a thousand answers."""
-        times = [f"{part(self.milliseconds):.2f}" if self.milliseconds else "–" for part in (median, p95)]
-        cost = "unknown" if self.usd is None else f"{1000 * self.usd / max(1, self.answers):.3f}"
-        return [self.answers, self.without_answer, *times, cost]
 
 
 @dataclass(slots=True)
@@ -66,24 +36,25 @@ class Judge:
         name: ``offline``, or the model's.
         most_cases: Of each set, at most; None for all.
         most_usd: Beyond which nothing is asked.
-        bills: By task.
+        answers: By task, each with its milliseconds.
     """
 
     name: str
     answer: Callable[[AskModel], Awaitable[ModelAnswer]]
     most_cases: int | None = None
     most_usd: float | None = None
-    bills: dict[str, Bill] = field(default_factory=dict)
+    answers: defaultdict[str, list[tuple[ModelAnswer, float]]] = field(default_factory=lambda: defaultdict(list))
+    spent: float = 0.0
 
     async def ask(self, need: AskModel) -> ModelAnswer:
         """An answer, on the bill of its task."""
-        spent = sum(bill.usd or 0.0 for bill in self.bills.values())
         began = perf_counter()
-        if self.most_usd is not None and spent >= self.most_usd:
+        if self.most_usd is not None and self.spent >= self.most_usd:
             reply: ModelAnswer = ModelUnavailable("the money that was allowed for measuring is spent")
         else:
             reply = await self.answer(need)
-        self.bills.setdefault(need.task, Bill()).add(reply, 1000 * (perf_counter() - began))
+        self.spent += (0.0 if isinstance(reply, ModelUnavailable) else reply.call.cost_usd) or 0.0
+        self.answers[need.task].append((reply, 1000 * (perf_counter() - began)))
         return reply
 
 
@@ -115,26 +86,13 @@ async def judges(settings: Settings, most_cases: int, most_usd: float) -> AsyncI
         await services.aclose()
 
 
-async def decide(
-    judge: Judge,
-    ask: Callable[[Any, Any], Outcome | Ask],
-    read: Callable[[Any, Any, Any], Outcome | Ask],
-    event: object,
-    rules: object,
-) -> Outcome:
+async def decide(judge: Judge, handler: str, event: Event, rules: Rules) -> Outcome | Ask:
     """A handler's outcome with this judge. Vector searches find nothing: the index is not measured here."""
-    step = ask(event, rules)
-    replies: list[Reply] = []
-    for _ in range(MOST_ROUNDS):
-        if not isinstance(step, Ask):
-            return step
-        need = step.need
-        replies.append(
-            await judge.ask(need) if isinstance(need, AskModel) else VectorsUnavailable("no index while measuring")
-        )
-        step = read(event, tuple(replies), rules)
-    assert not isinstance(step, Ask), "a handler that asks without end"
-    return step
+
+    async def reply(need: Need) -> Reply:
+        return await judge.ask(need) if isinstance(need, AskModel) else VectorsUnavailable("no index while measuring")
+
+    return await converse(the_handler(handler), rules, event, reply)
 
 
 def p95(values: Sequence[float]) -> float:
@@ -143,8 +101,17 @@ def p95(values: Sequence[float]) -> float:
 
 
 def bill_table(every: Sequence[Judge]) -> str:
-    """The cost of each judge's answers, by task."""
+    """The cost of each judge's answers, by task; a cached answer took no time."""
     heads = ["task", "judge", "answers", "without one", "ms p50", "ms p95", "USD a thousand"]
-    bills = [(task, judge.name, bill) for judge in every for task, bill in judge.bills.items()]
-    rows = ([task, name, *bill.cells()] for task, name, bill in sorted(bills, key=lambda row: row[:2]))
+    rows = sorted([task, judge.name, *_bill(answers)] for judge in every for task, answers in judge.answers.items())
     return markdown("### What answers take", heads, rows, texts=2)
+
+
+def _bill(answers: Sequence[tuple[ModelAnswer, float]]) -> list[str]:
+    called = [(reply.call, taken) for reply, taken in answers if not isinstance(reply, ModelUnavailable)]
+    times = [taken for call, taken in called if not call.cached]
+    prices = [call.cost_usd for call, _ in called if call.cost_usd is not None]
+    right = sum(call.outcome is CallOutcome.OK for call, _ in called)
+    usd = f"{1000 * sum(prices) / max(1, len(called)):.3f}" if len(prices) == len(called) else "unknown"
+    spread = [f"{part(times):.2f}" if times else "–" for part in (median, p95)]
+    return [str(len(called)), str(len(answers) - right), *spread, usd]

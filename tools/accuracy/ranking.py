@@ -11,8 +11,8 @@ from statistics import fmean, median
 from time import process_time
 from typing import Any
 
-from handlers.rank_results import RankResultsRules, rank_results, read_ranking
-from schemas.needs import Ask, AskModel, SearchVectors
+from handlers.rank_results import RankResultsRules
+from schemas.needs import AskModel, Need, SearchVectors
 from schemas.outcome import Emit
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
@@ -20,6 +20,8 @@ from schemas.replies import Reply
 from streams.index.settings import EmbedderSettings
 from streams.settings.model import load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
+from streams.workers.handler_jobs import converse
+from tests.samples import instance, the_handler
 from tools.accuracy.judges import Judge, p95
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup, sampled
 from tools.accuracy.ranking_index import RankingIndex, build
@@ -110,24 +112,20 @@ async def answer(
 ) -> tuple[RankingCompleted, float]:
     """The answer to a query, and the milliseconds of CPU that it took, those of its vector search included."""
     request = RankingRequested(request_id="accuracy", query=text, limit=limit, requested_at=ASKED_AT)
-    replies: list[Reply] = []
-    searched, began = 0.0, process_time()
-    step = rank_results(request, rules)
-    while isinstance(step, Ask):
+    searched = 0.0
+
+    async def reply(need: Need) -> Reply:
+        nonlocal searched
+        if isinstance(need, AskModel):
+            return await judge.ask(need)
         asked = process_time()
-        if isinstance(step.need, SearchVectors):
-            reply, seconds = await index.search(step.need)
-            replies.append(reply)
-            searched += seconds - (process_time() - asked)
-        else:
-            assert isinstance(step.need, AskModel)
-            replies.append(await judge.ask(step.need))
-        step = read_ranking(request, tuple(replies), rules)
-    outcome = step
-    assert isinstance(outcome, Emit), outcome
-    completed = outcome.events[0]
-    assert isinstance(completed, RankingCompleted)
-    return completed, 1000 * (process_time() - began + searched)
+        found, seconds = await index.search(instance(SearchVectors, need))
+        searched += seconds - (process_time() - asked)
+        return found
+
+    began = process_time()
+    outcome = await converse(the_handler("rank_results"), rules, request, reply)
+    return instance(RankingCompleted, instance(Emit, outcome).events[0]), 1000 * (process_time() - began + searched)
 
 
 def _figures(answers: Sequence[tuple[list[float], float | None, float | None]], _: int) -> list[object]:

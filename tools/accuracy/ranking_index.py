@@ -12,13 +12,14 @@ from time import process_time
 
 from handlers.index_page import IndexPageRules, index_page
 from handlers.score_page import ScorePageRules, score_page
-from schemas.needs import Ask, IndexDocument, SearchVectors
+from schemas.needs import Ask, SearchVectors
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import IndexReply, VectorsReply
 from streams.index.settings import EmbedderSettings
 from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
+from tests.samples import instance
 from tools.accuracy.ranking_sets import Document
 
 
@@ -42,8 +43,7 @@ class RankingIndex:
         """What is nearest, and the seconds of CPU that the first such search took."""
         if need not in self._found:
             began = process_time()
-            reply = await self.services.answer(need, None)
-            assert isinstance(reply, VectorsReply), reply
+            reply = instance(VectorsReply, await self.services.answer(need, None))
             self._found[need] = reply, process_time() - began
         return self._found[need]
 
@@ -72,14 +72,11 @@ async def build(documents: Iterable[Document], embedder: EmbedderSettings | None
         outcome = score_page(CrawledPage.model_validate({"url": document.url, "html_base64": body}), score)
         if not isinstance(outcome, Emit):
             continue
-        page = outcome.events[0]
-        assert isinstance(page, ScoredPage)
+        page = instance(ScoredPage, outcome.events[0])
         step = index_page(page, points)
         if not isinstance(step, Ask):
             continue  # it has no content
-        assert isinstance(step.need, IndexDocument)
-        reply = await index.services.answer(step.need, None)
-        assert isinstance(reply, IndexReply), reply
+        reply = instance(IndexReply, await index.services.answer(step.need, None))
         index.name, index.points = reply.embedder, index.points + reply.points
         index.pages[document.url] = page
     return index

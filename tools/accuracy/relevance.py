@@ -7,15 +7,15 @@ are a word for the programme and the names of the projects. The label is what a 
 headline. Headlines that the author left for a person to read are left out of the queries for a project.
 """
 
-import json
 from collections import Counter
 from typing import NamedTuple
 
-from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
+from handlers.judge_relevance import JudgeRelevanceRules
 from handlers.text.word_match import WordText, share_met, units_of
 from schemas.outcome import Emit
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tools import labelled
 from tools.accuracy.claims import WRITTEN
 from tools.accuracy.judges import Judge, decide
@@ -51,11 +51,9 @@ def groups() -> dict[str, list[Case]]:
     """Cases by what they are."""
     first, second = (f"written for Assay, {half} half" for half in ("first", "second"))
     found: dict[str, list[Case]] = {first: [], second: []}
-    for place, line in enumerate((WRITTEN / "gate.jsonl").read_text("utf-8").splitlines()):
-        group = json.loads(line)
+    for place, group in enumerate(labelled.rows(WRITTEN / "gate.jsonl")):
         pages = [(page, label == "relevant") for label in ("relevant", "irrelevant") for page in group[label]]
-        for page, relevant in pages:
-            title, summary = page.split("|")
+        for (title, summary), relevant in ((page.split("|"), relevant) for page, relevant in pages):
             found[second if place % 2 else first].append(Case(group["query"], title, summary, relevant))
     if labelled.has(SET):
         rows = list(labelled.cases(SET))
@@ -81,12 +79,8 @@ async def judged(judge: Judge, case: Case) -> bool | None:
     source = RelevanceRequested(
         request_id="r", query=case.query, url="https://case.invalid/", title=case.title, content=case.summary
     )
-    outcome = await decide(judge, judge_relevance, read_relevance, source, rules)
-    if not isinstance(outcome, Emit):
-        return None
-    verdict = outcome.events[0]
-    assert isinstance(verdict, RelevanceJudged)
-    return verdict.relevant
+    outcome = await decide(judge, "judge_relevance", source, rules)
+    return instance(RelevanceJudged, outcome.events[0]).relevant if isinstance(outcome, Emit) else None
 
 
 def figures(pairs: list[tuple[bool, bool]], _: int) -> list[object]:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
-from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
+from handlers.evaluate_retrieval import EvaluateRetrievalRules
 from schemas.outcome import Emit
 from schemas.retrieval import RetrievalBatch, RetrievalEvaluated, RetrievalScores, RetrievedContent
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tools import labelled
 from tools.accuracy.claims import auc, pairwise
 from tools.accuracy.judges import Judge, decide
@@ -61,9 +62,8 @@ def _figures(known: list[Scores], _: int) -> list[object]:
 
 def cases_of() -> Iterator[Case]:
     """Supported claims whose article has enough passages apart from those with the evidence."""
-    for row in labelled.cases(SET):
-        if row["label"] == "supported" and (case := case_of(row)) is not None:
-            yield case
+    made = (case_of(row) for row in labelled.cases(SET) if row["label"] == "supported")
+    yield from (case for case in made if case is not None)
 
 
 def case_of(row: dict[str, Any]) -> Case | None:
@@ -88,13 +88,6 @@ async def scores_of(judge: Judge, query: str, passages: Sequence[str]) -> Retrie
     """The dimensions of a batch, by both handlers with this judge; None where the judge was not to be had."""
     contents = [RetrievedContent(url=f"https://case.invalid/{n}", content=text) for n, text in enumerate(passages)]
     batch = RetrievalBatch(batch_id="b", query=query, retrieved_content=tuple(contents))
-    classified = classify_results(batch, shipped_rules(ClassifyResultsRules))
-    assert isinstance(classified, Emit)
-    outcome = await decide(
-        judge, evaluate_retrieval, read_retrieval, classified.events[0], shipped_rules(EvaluateRetrievalRules)
-    )
-    if not isinstance(outcome, Emit):
-        return None
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, RetrievalEvaluated)
-    return evaluated.scores
+    classified = instance(Emit, classify_results(batch, shipped_rules(ClassifyResultsRules))).events[0]
+    outcome = await decide(judge, "evaluate_retrieval", classified, shipped_rules(EvaluateRetrievalRules))
+    return instance(RetrievalEvaluated, outcome.events[0]).scores if isinstance(outcome, Emit) else None

