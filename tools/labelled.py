@@ -35,7 +35,7 @@ def body(name: str, case: Mapping[str, Any]) -> bytes:
     return gzip.decompress(data) if case["file"].endswith(".gz") else data
 
 
-def address(case: dict[str, Any]) -> str:
+def address(case: Mapping[str, Any]) -> str:
     """The case's URL, or a placeholder."""
     return str(case.get("url") or f"https://case.invalid/{case['id']}")
 

@@ -8,10 +8,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,19 +74,25 @@ def answers(pages: Iterable[LabelledPage]) -> list[tuple[LabelledPage, Answers]]
     ]
 
 
-def ask_assay(body: bytes | str, url: str) -> Answer:
+def ask_assay(body: bytes | str, url: str, rules: ScorePageRules | None = None) -> Answer:
     """Assay's answer; an exception is part of the answer, because one bad page must not hide the rest."""
     given = {"html": body} if isinstance(body, str) else {"html_base64": base64.b64encode(body).decode()}
     page = CrawledPage.model_validate({"url": url, **given})
     try:
-        outcome = score_page(page, _rules())
+        outcome = score_page(page, rules or shipped_rules(ScorePageRules))
     except Exception as error:
         return Answer(failed=f"{type(error).__name__}: {error}", raised=True)
     if isinstance(outcome, Dead):
         return Answer(failed=f"{outcome.reason}: {outcome.detail}")
     if not isinstance(outcome, Emit) or not isinstance(outcome.events[0], ScoredPage):
         return Answer(failed=str(outcome), raised=True)
-    return _of_scored(outcome.events[0])
+    scored = outcome.events[0]
+    return Answer(
+        date=scored.date.isoformat() if scored.date else None,
+        # The labels of some sets name the agency if a page names no other author.
+        authors=scored.authors or scored.agencies,
+        title=scored.title, site_name=scored.site_name, language=scored.language, text=scored.content,
+    )  # fmt: skip
 
 
 def decoded(body: bytes) -> str:
@@ -127,23 +132,6 @@ def ask_resiliparse(html: str) -> str | None:
     return str(extract_plain_text(html, main_content=True, alt_texts=False))
 
 
-@cache
-def _rules() -> ScorePageRules:
-    return shipped_rules(ScorePageRules)
-
-
-def _of_scored(page: ScoredPage) -> Answer:
-    return Answer(
-        date=page.date.isoformat() if page.date else None,
-        # The labels of some sets name the agency if a page names no other author.
-        authors=page.authors or page.agencies,
-        title=page.title,
-        site_name=page.site_name,
-        language=page.language,
-        text=page.content,
-    )
-
-
 def _others(pages: list[LabelledPage]) -> list[Answers]:
     name = f"{versions()}, form {_FORM}"
     stored = json.loads(CACHE.read_text("utf-8")) if CACHE.exists() else {}
@@ -159,7 +147,10 @@ def _others(pages: list[LabelledPage]) -> list[Answers]:
         draft = CACHE.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps({"of": name, "answers": kept}), "utf-8")
         draft.replace(CACHE)
-    return [{name: _of_kept(found) for name, found in kept[key].items()} for key in keys]
+    return [
+        {name: Answer(**found | {"authors": tuple(found["authors"])}) for name, found in kept[key].items()}
+        for key in keys
+    ]
 
 
 def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:
@@ -167,19 +158,13 @@ def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:
 
     logging.disable(logging.CRITICAL)
     html = decoded(page.body())
-    found: Answers = {}
-    try:
-        found[TRAFILATURA] = ask_trafilatura(html, page.url)
-    except Exception as error:
-        found[TRAFILATURA] = Answer(failed=type(error).__name__, raised=True)
+    asked: dict[str, Callable[[], Answer]] = {TRAFILATURA: lambda: ask_trafilatura(html, page.url)}
     for name, options in HTMLDATE.items():
+        asked[name] = lambda options=options: Answer(date=htmldate.find_date(html, url=page.url, **options))  # type: ignore[misc]
+    found: dict[str, dict[str, Any]] = {}
+    for name, ask in asked.items():
         try:
-            found[name] = Answer(date=htmldate.find_date(html, url=page.url, **options))
+            found[name] = asdict(ask())
         except Exception as error:
-            found[name] = Answer(failed=type(error).__name__, raised=True)
-    return {name: asdict(answer) for name, answer in found.items()}
-
-
-def _of_kept(found: dict[str, Any]) -> Answer:
-    answer = Answer(**found)
-    return replace(answer, authors=tuple(answer.authors))
+            found[name] = asdict(Answer(failed=type(error).__name__, raised=True))
+    return found

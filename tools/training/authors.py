@@ -7,16 +7,13 @@ machines. Persons are counted, not pages: a co-author who is missing is an error
 import sys
 from collections.abc import Iterator
 from typing import Any
-from unittest.mock import patch
 
-from handlers.html import content
-from handlers.html.bylines import BylineWords, Candidate, Credit, CreditedPage, candidates, choose, measured
+from handlers.html.bylines import Credit, candidates, choose, measured
 from streams.training.config import GrowthSection
 from tests.rules import AUTHOR_TREES
-from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import pages
 from tools.accuracy.matching import named
-from tools.training.candidates import Measures, Page, Task
+from tools.training.candidates import Page, Task, asked_of
 
 _UNLABELLED = 0.4
 """Weight of a page without a labelled author."""
@@ -25,16 +22,9 @@ _UNLABELLED = 0.4
 def _read(name: str) -> Iterator[Page]:
     """The pages of a set whose authors are looked for, with what each teaches."""
     for label in pages(name):
-        kept: list[tuple[list[Candidate], Measures]] = []
-
-        def keep(page: CreditedPage, words: BylineWords, kept: Any = kept) -> Credit:
+        for page, words in asked_of(label, "find_credit", Credit()):
             found = candidates(page, words)
-            kept.append((found, measured(found, page, words)))
-            return Credit()
-
-        with patch.object(content, "find_credit", keep):
-            ask_assay(label.body(), label.url)
-        for found, rows in kept:
+            rows = measured(found, page, words)
 
             def names(scores: list[float], found: Any = found, rows: Any = rows) -> tuple[str, ...]:
                 credit = choose(found, rows, scores)

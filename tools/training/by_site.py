@@ -54,12 +54,9 @@ def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
             for case in cases
             for label, short in case.shorts
         ]
-    names = sorted({name for _, measures in rows for name in measures})
-    table = np.array([[measures.get(name, 0.0) for name in names] for _, measures in rows])
-    of_type = TYPE_WEIGHTS[mode]
     labels = np.array([case.label for case, _ in rows])
-    weights = np.array([case.weight * of_type[case.label] for case, _ in rows])
-    return grow(names, table, labels, weights, GROWTH[mode], SEEDS[mode])
+    weights = np.array([case.weight * TYPE_WEIGHTS[mode][case.label] for case, _ in rows])
+    return grow([measures for _, measures in rows], labels, weights, GROWTH[mode], SEEDS[mode])
 
 
 def _folds(cases: Sequence[Case]) -> list[Whole]:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
+from handlers.html import content
 from handlers.html.links import host_of, registrable_domain
 from handlers.trees.forest import Forest, Trees
 from streams.training.config import GrowthSection
 from tools import labelled
+from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import SETS, LabelledPage
 from tools.training.by_site import FOLDS
 from tools.training.trees import grow, nothing, write
@@ -23,6 +26,13 @@ ABOUT = (
     "is kept. Grown by `python -m tools.training.{what}` on {sets}."
 )
 Measures = list[dict[str, float]]
+
+
+def asked_of(page: LabelledPage, function: str, answer: Any = None) -> list[tuple[Any, ...]]:
+    """What the reader of a page passes to a function of ``handlers.html.content``, which answers so."""
+    with patch.object(content, function, return_value=answer) as asked:
+        ask_assay(page.body(), page.url)
+    return [call.args for call in asked.call_args_list]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +87,7 @@ class Task:
 
     def _grown(self, known: Sequence[Page]) -> dict[str, Any]:
         lessons = [lesson for page in known for lesson in page.lessons]
-        names = sorted({name for measures, _, _ in lessons for one in measures for name in one})
-        table = np.array([[one.get(name, 0.0) for name in names] for measures, _, _ in lessons for one in measures])
+        rows = [row for measures, _, _ in lessons for row in measures]
         wanted = np.array([is_right for _, rights, _ in lessons for is_right in rights])
         weights = np.array([weight * len(rights) ** -0.5 for _, rights, weight in lessons for _ in rights])
-        return grow(names, table, wanted, weights / weights.mean(), self.growth, self.seeds)
+        return grow(rows, wanted, weights / weights.mean(), self.growth, self.seeds)

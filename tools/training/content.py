@@ -7,6 +7,7 @@ has. Each page of a type counts the same, and each type more, the more pages of 
 import random
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,18 +20,17 @@ import yaml
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
-from handlers.html.main_content import candidates, find_content, once
-from handlers.html.outline import Block, Outline
+from handlers.html.main_content import candidates, once
+from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
-from handlers.html.stated import with_description
-from handlers.html.structured_data import SchemaTypes, read_structured_data
 from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, marks, measured
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
-from handlers.trees.forest import Forest, Trees
+from handlers.trees.forest import Trees
 from streams.training.config import GrowthSection
 from tests.rules import CONTENT_TREES, shipped_rules
 from tools import labelled
+from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import PAGES, TEXTS
 from tools.accuracy.matching import WEIGHTS
 from tools.training.trees import grow, nothing, write
@@ -63,7 +63,7 @@ class Page:
 
 def main() -> int:
     """Grows on everything and writes."""
-    return write(CONTENT_TREES, ABOUT, section(_pages(_reading()))) if labelled.has(TEXTS) else nothing()
+    return write(CONTENT_TREES, ABOUT, section(_pages())) if labelled.has(TEXTS) else nothing()
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -76,12 +76,12 @@ def cases() -> Iterator[dict[str, Any]]:
         yield case | {"main_content": case["article_body"], "page_type": "article", "set": ARTICLES}
 
 
-def _pages(reading: PageReadingSection) -> list[Page]:
+def _pages() -> list[Page]:
     """The measured pages, then half of the articles beside cards, and the others above comments."""
     known = list(cases())
     articles = [case for case in known if case["page_type"] == "article"]
     known += [*map(beside_cards, articles[::2]), *map(above_comments, articles[1::2])]
-    return [page for case in known if (page := _measured(case, reading)) is not None]
+    return [page for case in known if (page := _measured(case)) is not None]
 
 
 def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,12 +92,10 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
     draw = random.Random(case["id"])
     card, before = draw.choice(MARKUP["cards"]), draw.random() < 0.5
     tease = draw.choice((0, 80, 160, 300))
-    cards = "".join(
-        card.format(
-            number, title=_filler(draw, draw.randint(25, 90)), text=_filler(draw, round(tease * draw.uniform(0.5, 1.5)))
-        )
-        for number in range(draw.randint(3, 20))
-    )
+    cards = ""
+    for number in range(draw.randint(3, 20)):
+        title, length = _filler(draw, draw.randint(25, 90)), round(tease * draw.uniform(0.5, 1.5))
+        cards += card.format(number, title=title, text=_filler(draw, length))
     stream = f"<ul>{cards}</ul>" if card.startswith("<li") else f'<div class="stream">{cards}</div>'
     text = _html(case)
     body = re.search(r"<body\b[^>]*>", text)
@@ -105,7 +103,7 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
     heading = re.search(r"<h1\b", text)
     if heading and before and draw.random() < 0.5:
         at = heading.start()
-    return {**case, "id": f"{case['id']} {BESIDE_CARDS}", "html": text[:at] + stream + text[at:], "set": BESIDE_CARDS}
+    return _varied(case, BESIDE_CARDS, text[:at] + stream + text[at:])
 
 
 def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,24 +111,18 @@ def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
     draw = random.Random(case["id"])
     opening, comment = draw.choice(MARKUP["comments"]).split("|")
     length = draw.choice((60, 200, 500))
-    comments = "".join(
-        comment.format(
-            number,
-            title=_filler(draw, draw.randint(5, 25)),
-            text=_filler(draw, round(length * draw.uniform(0.2, 2))),
-            more=_filler(draw, length),
-        )
-        for number in range(draw.randint(2, 40))
-    )
+    comments = ""
+    for number in range(draw.randint(2, 40)):
+        title, text = _filler(draw, draw.randint(5, 25)), _filler(draw, round(length * draw.uniform(0.2, 2)))
+        comments += comment.format(number, title=title, text=text, more=_filler(draw, length))
     text = _html(case)
     at = _end(text, draw.choice(("</main>", "</body>")))
     listed = f"<div>{draw.choice(MARKUP['above_comments'])}{opening}{comments}</{opening[1:].partition(' ')[0]}></div>"
-    return {
-        **case,
-        "id": f"{case['id']} {BESIDE_COMMENTS}",
-        "html": text[:at] + listed + text[at:],
-        "set": BESIDE_COMMENTS,
-    }
+    return _varied(case, BESIDE_COMMENTS, text[:at] + listed + text[at:])
+
+
+def _varied(case: Mapping[str, Any], name: str, text: str) -> dict[str, Any]:
+    return {**case, "id": f"{case['id']} {name}", "html": text, "set": name}
 
 
 def _html(case: Mapping[str, Any]) -> str:
@@ -155,70 +147,55 @@ def _filler(draw: random.Random, length: int) -> str:
 def by_site() -> dict[str, str]:
     """The content of each page, by trees that saw none of its site."""
     found: dict[str, str] = {}
-    pages = _pages(_reading()) if labelled.has(TEXTS) else []
+    pages = _pages() if labelled.has(TEXTS) else []
     for fold in range(FOLDS) if pages else ():
-        forest = Forest(Trees.model_validate(section([page for page in pages if _fold(page.case) != fold])))
-        found |= {page.case["id"]: read(page.case, _reading(), forest) for page in pages if _fold(page.case) == fold}
+        grown = Trees.model_validate(section([page for page in pages if _fold(page.case) != fold]))
+        reading = _reading().model_copy(update={"content_trees": grown})
+        rules = shipped_rules(ScorePageRules).model_copy(update={"page_reading": reading})
+        for case in (page.case for page in pages if _fold(page.case) == fold and "html" not in page.case):
+            body = labelled.body(case["set"], case)
+            found[case["id"]] = ask_assay(body, labelled.address(case), rules).text or ""
     return found
-
-
-def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -> str:
-    """The content of a page by a forest."""
-    if (outline := _outline(case, reading)) is None:
-        return ""
-    text = find_content(outline, forest, reading.max_content_characters).text
-    scripts, items, parts = outline.json_ld, outline.item_types, outline.part_types
-    data = read_structured_data(scripts, items, parts, SchemaTypes(reading), reading.max_structured_characters)
-    return with_description(text, data, outline.title)
 
 
 def section(pages: Sequence[Page]) -> dict[str, Any]:
     """The field ``content_trees``, grown on some pages."""
-    names = sorted({name for page in pages for measures in page.measures for name in measures})
-    labelled_pages = [page for page in pages if page.case["set"] not in _VARIED]
-    number = {kind: sum(page.case["page_type"] == kind for page in labelled_pages) for kind in WEIGHTS}
-    table = np.array([[measures.get(name, 0.0) for name in names] for page in pages for measures in page.measures])
+    kinds = Counter(page.case["page_type"] for page in pages if page.case["set"] not in _VARIED)
     shares = np.array([share for page in pages for share in page.shares])
-    weights = np.array(
-        [
-            _WEIGHT_OF_SET.get(page.case["set"], 1.0)
-            * weight
-            * (WEIGHTS[page.case["page_type"]] / number[page.case["page_type"]]) ** 0.6
-            for page in pages
-            for weight in page.weights
-        ]
-    )
-    return grow(names, table, shares, weights * len(weights) / weights.sum(), GROWTH, SEEDS)
+    weights = np.array([weight * _weight(page.case, kinds) for page in pages for weight in page.weights])
+    rows = [measures for page in pages for measures in page.measures]
+    return grow(rows, shares, weights * len(weights) / weights.sum(), GROWTH, SEEDS)
 
 
-def _outline(case: Mapping[str, Any], reading: PageReadingSection) -> Outline | None:
+def _weight(case: Mapping[str, Any], kinds: Mapping[str, int]) -> float:
+    kind = case["page_type"]
+    return float(_WEIGHT_OF_SET.get(case["set"], 1.0) * (WEIGHTS[kind] / kinds[kind]) ** 0.6)
+
+
+def _measured(case: Mapping[str, Any]) -> Page | None:
+    """A page with the measures of its places; None if there is nothing to measure."""
     html = page_bytes(labelled.body(case["set"], case)).utf8 if "html" not in case else case["html"].encode()
-    tree = parse_within(html, reading)
+    tree = parse_within(html, _reading())
     if isinstance(tree, str):
         return None
-    return walk_page(tree, Hints(reading), reading.max_nodes)
-
-
-def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | None:
-    """A page with the measures of its places; None if there is nothing to measure."""
-    if (outline := _outline(case, reading)) is None:
-        return None
+    outline = walk_page(tree, Hints(_reading()), _reading().max_nodes)
     blocks = candidates(outline)
     of_page, found = measured(outline, blocks) if blocks else ([], iter(()))
     names = (*OF_PLACE, *OF_MARKS, *OF_PAGE)
-    places = [
-        (place, dict(zip(names, (*measures, *marks(said), *of_page), strict=True))) for place, said, measures in found
-    ]
-    total = sum(place.characters for place, _ in places)
+    places, rows = [], []
+    for place, said, measures in found:
+        places.append(place)
+        rows.append(dict(zip(names, (*measures, *marks(said), *of_page), strict=True)))
+    total = sum(place.characters for place in places)
     is_content = _matcher(case["main_content"])
     originals = {block.start for block in once(blocks)}
     lengths = [len(block.text) if block.start in originals else 0 for block in blocks]
     wanted = [is_content(block) * length for block, length in zip(blocks, lengths, strict=True)]
     return Page(
         case,
-        [measures for _, measures in places],
-        [_sum(wanted, place.numbers) / (_sum(lengths, place.numbers) or 1) for place, _ in places],
-        [place.characters / total + 0.1 / len(places) for place, _ in places],
+        rows,
+        [_sum(wanted, place.numbers) / (_sum(lengths, place.numbers) or 1) for place in places],
+        [place.characters / total + 0.1 / len(places) for place in places],
     )
 
 

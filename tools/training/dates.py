@@ -8,17 +8,13 @@ on one source. Shown days of pages without a labelled date are wrong, if no meta
 import random
 import sys
 from collections.abc import Iterator
-from typing import Any
-from unittest.mock import patch
 
-from handlers.html import content
-from handlers.html.published_date import Candidate, DatedPage, DateWords, candidates, choose, measured
+from handlers.html.published_date import Candidate, candidates, choose, measured
 from handlers.text.dates import day_of
 from streams.training.config import GrowthSection
 from tests.rules import DATE_TREES
-from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import pages
-from tools.training.candidates import Page, Task
+from tools.training.candidates import Page, Task, asked_of
 
 _PARTLY, _UNLABELLED = 0.4, 0.4
 """Weights of a page with a part of its candidates, and of one without a labelled date."""
@@ -28,16 +24,10 @@ _SHARE_KEPT = 0.6
 def _read(name: str) -> Iterator[Page]:
     """The pages of a set on which a date is found, with what each teaches."""
     for label in pages(name):
-        kept: list[tuple[DatedPage, list[Candidate]]] = []
+        for page, words in asked_of(label, "find_date"):
+            found = candidates(page, words)
 
-        def keep(page: DatedPage, words: DateWords, kept: Any = kept) -> None:
-            kept.append((page, candidates(page, words)))
-
-        with patch.object(content, "find_date", keep):
-            ask_assay(label.body(), label.url)
-        for page, found in kept:
-
-            def day(scores: list[float], found: Any = found) -> str | None:
+            def day(scores: list[float], found: list[Candidate] = found) -> str | None:
                 best = choose(found, scores)
                 return day_of(best.value).isoformat() if best else None
 

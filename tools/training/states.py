@@ -1,11 +1,9 @@
 """``python -m tools.training.states``: fits the weights of what lines say of their pages, and writes them.
 
 Lines that say something are written (``states.txt``). Lines that say nothing are written too, or are from the main text
-and the titles of the labelled pages. Written lines and sites are distributed to folds; ``--evaluate`` only reports what
-weights find that saw neither.
+and the titles of the labelled pages. ``docs/states.md`` measures them on other pages.
 """
 
-import argparse
 import json
 import random
 import sys
@@ -22,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from handlers.html.addressed import sentence_bounds
 from handlers.html.content import PageFacts
-from handlers.html.notices import Notices, NoticesSection, features_of
+from handlers.html.notices import NoticesSection, features_of
 from handlers.score_page import ScorePageRules
 from schemas.states import State
 from tests.rules import NOTICES, shipped_rules
@@ -34,7 +32,7 @@ ABOUT = (
     "Assay, against lines of {pages} labelled public pages; no line of a page is kept. {day}."
 )
 STATES = tuple(State)
-FOLDS, PENALTY, LEAST_WEIGHT = 5, 0.5, 0.2
+PENALTY, LEAST_WEIGHT = 0.5, 0.2
 OF_PAGES = 0.03
 """The weight of a line of a page; a page may also say what a wall says."""
 MOST_LINES, LONGEST = 60, 300
@@ -43,24 +41,16 @@ _MOST = 36
 
 
 class Row(NamedTuple):
-    """A line, what it says, and the fold that must not know it."""
+    """A line, what it says, and how much it counts."""
 
     state: State
     text: str
-    fold: int
     weight: float
 
 
 def main() -> int:
-    """Evaluates, or fits on everything and writes."""
-    parser = argparse.ArgumentParser(prog="python -m tools.training.states", description=__doc__)
-    parser.add_argument("--evaluate", action="store_true", help="write nothing")
-    options = parser.parse_args()
-    rows = [*written(), *of_pages()]
-    if options.evaluate:
-        evaluate(rows)
-        return 0
-    section = fitted(rows)
+    """Fits on everything and writes."""
+    section = fitted([*written(), *of_pages()])
     about = ABOUT.format(pages=sum(1 for _ in labelled.pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
     document = json.dumps({"about": about, **section.model_dump(exclude={"about"})}, ensure_ascii=False, indent=0)
     NOTICES.write_text(document + "\n", "utf-8")
@@ -72,7 +62,7 @@ def written() -> Iterator[Row]:
     """The written lines."""
     for line in WRITTEN.read_text("utf-8").splitlines()[1:]:
         state, _, texts = line.split(" ", 2)
-        yield from (Row(State(state), text, labelled.fold(text, FOLDS), 1.0) for text in texts.split(" / "))
+        yield from (Row(State(state), text, 1.0) for text in texts.split(" / "))
 
 
 def of_pages() -> Iterator[Row]:
@@ -80,8 +70,7 @@ def of_pages() -> Iterator[Row]:
     reader = shipped_rules(ScorePageRules).pages
     draw, seen = random.Random(7), set[str]()
     for folder, case in labelled.pages():
-        url = labelled.address(case)
-        facts = reader.read(labelled.body(folder, case), None, url)
+        facts = reader.read(labelled.body(folder, case), None, labelled.address(case))
         if not isinstance(facts, PageFacts) or not facts.state.is_content:
             continue
         lines = [line for line in facts.text.split("\n") if line]
@@ -89,7 +78,7 @@ def of_pages() -> Iterator[Row]:
         parts = [line[begin:end] for line in lines for begin, end in list(sentence_bounds(line))[:2]]
         for text in {*facts.titles, *parts} - seen:
             seen.add(text)
-            yield Row(State.CONTENT, text[:LONGEST], labelled.fold(str(case.get("split_key") or url), FOLDS), OF_PAGES)
+            yield Row(State.CONTENT, text[:LONGEST], OF_PAGES)
 
 
 def fitted(rows: Sequence[Row]) -> NoticesSection:
@@ -127,27 +116,6 @@ def fitted(rows: Sequence[Row]) -> NoticesSection:
     }
     start = tuple(round(float(value), 1) for value in matrix[-1, 1:] - matrix[-1, 0])
     return NoticesSection(start=start, weights=weights)
-
-
-def evaluate(rows: Sequence[Row]) -> None:
-    """Prints what is found in lines by weights that did not see them, by state and threshold."""
-    scored: list[tuple[Row, State, float]] = []
-    for number in range(FOLDS):
-        notices = Notices(fitted([row for row in rows if row.fold != number]))
-        scored += [(row, *notices.read(row.text)) for row in rows if row.fold == number]
-    for least in (0.3, 0.5, 0.7, 0.9):
-        found = Counter(row.state for row, _, sure in scored if sure >= least and row.weight == 1)
-        right = Counter(row.state for row, state, sure in scored if sure >= least and row.state is state)
-        total = Counter(row.state for row, _, _ in scored if row.weight == 1)
-        false = [row for row, _, sure in scored if sure >= least and row.weight < 1]
-        print(f"from {least} on, {len(false)} of {sum(row.weight < 1 for row in rows)} lines of pages")
-        print("  ", {str(state): f"{found[state]}, {right[state]} right of {total[state]}" for state in STATES})
-    print(
-        *sorted((f"{sure:.2f} {state} {row.text}" for row, state, sure in scored if sure >= 0.5 and row.weight < 1))[
-            -60:
-        ],
-        sep="\n",
-    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ One thread, one seed and rows in a fixed order: the same table gives the same tr
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,29 +34,28 @@ def write(path: Path, about: str, grown: dict[str, Any]) -> int:
 
 
 def nothing() -> int:
-    """Says that there is nothing to learn from."""
     print("skipped: no labelled pages; set DATA to where they are")
     return 0
 
 
 def grow(
-    names: Sequence[str],
-    table: Floats,
+    rows: Sequence[Mapping[str, float]],
     wanted: Floats | Whole,
     weights: Floats,
     growth: GrowthSection,
-    seeds: Sequence[int],
+    seeds: Sequence[int] = (1,),
 ) -> dict[str, Any]:
     """The section ``Trees``: the mean of the forests of some seeds.
 
     Args:
-        names: Of the measures, which are the columns of the table.
-        table: One row a case.
+        rows: The measures of each case.
         wanted: The number of each row's class; or the shares of a yes, for one score in log-odds.
         weights: How much each row counts.
         growth: The parameters; XGBoost takes the curvature of several classes twice.
         seeds: Of the draws of rows and measures.
     """
+    names = sorted({name for row in rows for name in row})
+    table = np.array([[row.get(name, 0.0) for name in names] for row in rows])
     is_share = wanted.dtype == np.float64
     classes = 1 if is_share else int(wanted.max()) + 1
     shares = [np.average(wanted if is_share else wanted == of, weights=weights) for of in range(classes)]
@@ -76,7 +75,7 @@ def grow(
         )
     ]
     trees = [_exported(of, root, growth.depth, cuts, len(seeds)) for of, root in dumps]
-    return {"measures": [*names], "start": start.tolist(), "trees": trees}
+    return {"measures": names, "start": start.tolist(), "trees": trees}
 
 
 def _cuts(column: Floats) -> Floats:
