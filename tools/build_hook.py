@@ -58,7 +58,6 @@ class BelowOneName(BuildHookInterface[Any]):
         build_data["force_include"] |= {str(copies / BELOW): BELOW}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Removes the copies."""
         if hasattr(self, "_copies"):
             self._copies.cleanup()
 

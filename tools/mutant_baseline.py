@@ -1,7 +1,7 @@
 """A sample of mutants over all handlers and streams, and which test finds each: a refactoring may not lose one.
 
 ``python -m tools.mutant_baseline --again`` makes each listed change in today's code, where its function and line still
-exist, and runs the test that found it, the tests named after its module, and those that cover the line in a new
+exist, and runs the file of tests that found it, those named after its module, and tests that cover the line in a new
 ``.coverage``, if there is one. It fails if a mutant that was found survives, or if a test that finds one also fails
 without a mutant. ``--draw COUNT`` writes the list anew; it needs a ``.coverage`` with the test of each line
 (``pytest --cov=handlers --cov=streams --cov-context=test``). A mutant is named by its function and its line, so code
@@ -11,6 +11,7 @@ function: what a test starts as another program, and what a module does when it 
 
 import argparse
 import ast
+import contextlib
 import gc
 import json
 import os
@@ -47,7 +48,7 @@ Lines = Mapping[str, Mapping[int, list[str]]]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed line of a function; ``nth`` tells equal lines of the function apart, ``test`` is what found it."""
+    """A changed line of a function; ``nth`` tells equal lines of it apart, ``test`` is the file that found it."""
 
     module: str
     function: str
@@ -80,11 +81,13 @@ def main() -> int:
     if options.draw:
         jobs = list(_drawn(covered, options.seed, options.draw, tuple(options.only)))
         found = Runner(jobs).run()
-        kept = [replace(job.mutant, test=test) for job, test in zip(jobs, found, strict=True) if job.mutant]
+        files = [Path(test.split("::")[0]).name for test in found]
+        kept = [replace(job.mutant, test=file) for job, file in zip(jobs, files, strict=True) if job.mutant]
         LIST.write_text("".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in kept), "utf-8")
         print(f"{len(kept) - found.count('')} of {len(kept)} are found")
         return _fail_anyway(found)
-    listed = [(mutant, _place(mutant)) for mutant in _listed()]
+    known = [Mutant(**json.loads(line)) for line in LIST.read_text("utf-8").splitlines()]
+    listed = [(mutant, _place(mutant)) for mutant in known]
     jobs = [Job(mutant, path, _tests_of(mutant, path, covered)) for mutant, path in listed if path and mutant.test]
     found = Runner(jobs).run()
     counts = Counter(
@@ -99,7 +102,6 @@ class Runner:
     """A plugin that, in place of a run of all tests, runs those of each job in a forked process."""
 
     def __init__(self, jobs: list[Job]) -> None:
-        """Takes the jobs; ``run`` does them."""
         self._jobs = jobs
         self._found: list[str] = []
         self._told = -1
@@ -152,10 +154,8 @@ class Runner:
             said += part
         hangs = time.monotonic() >= end
         for kill in (os.killpg, os.kill):
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         os.waitpid(pid, 0)
         os.close(told)
         *_, last, mark = [b"", *said.split(b"\n")]
@@ -206,10 +206,6 @@ def _drawn(covered: Lines, seed: str, count: int, below: tuple[str, ...]) -> Ite
         if taken.total() < count and taken[place] < _PER_FUNCTION and _is_change(mutant):
             taken[place] += 1
             yield Job(mutant, Path(mutant.module), tests[:_MOST_TESTS])
-
-
-def _listed() -> list[Mutant]:
-    return [Mutant(**json.loads(line)) for line in LIST.read_text("utf-8").splitlines()]
 
 
 def _is_change(mutant: Mutant) -> bool:
@@ -271,7 +267,6 @@ def _between(left: ast.expr, right: ast.expr, operator: str, lines: list[str]) -
 
 
 def _number(source: str, mutant: Mutant) -> int:
-    """The index of the mutant's line."""
     lines = source.splitlines()
     node = next(node for name, node in _functions(ast.parse(source)) if name == mutant.function)
     numbers = [number for number in range(node.lineno - 1, node.end_lineno or 0) if lines[number].strip() == mutant.was]
@@ -289,20 +284,16 @@ def _changed(source: str, mutant: Mutant) -> str:
 def _place(mutant: Mutant) -> Path | None:
     """The module that has the function with the line today: the same one, else one of the same name, else any."""
     stem = Path(mutant.module).stem
-    candidates = sorted(_code(), key=lambda path: (path.as_posix() != mutant.module, path.stem != stem, path))
-    for path in candidates:
-        lines = _lines(path).get(mutant.function)
-        if lines is not None and mutant.was in lines:
-            return path
-    return None
+    having = [path for path, lines in _code().items() if mutant.was in lines.get(mutant.function, ())]
+    return min(having, key=lambda path: (path.as_posix() != mutant.module, path.stem != stem, path), default=None)
 
 
 @cache
-def _code() -> tuple[Path, ...]:
-    return tuple(path for package in ("handlers", "streams") for path in Path(package).rglob("*.py"))
+def _code() -> dict[Path, dict[str, list[str]]]:
+    """The lines of each function, by module."""
+    return {path: _lines(path) for package in ("handlers", "streams") for path in Path(package).rglob("*.py")}
 
 
-@cache
 def _lines(path: Path) -> dict[str, list[str]]:
     source = path.read_text("utf-8")
     lines = source.splitlines()
@@ -310,18 +301,12 @@ def _lines(path: Path) -> dict[str, list[str]]:
     return {name: [line.strip() for line in lines[node.lineno - 1 : node.end_lineno]] for name, node in functions}
 
 
-def _tests_of(mutant: Mutant, path: Path, covered: Mapping[str, Mapping[int, list[str]]]) -> list[str]:
-    """The test that found the mutant, wherever it is today, the files named after its module, and covering tests."""
-    file, _, function = mutant.test.partition("::")
-    places = sorted(
-        Path("tests").rglob("test_*.py"), key=lambda test: (test.as_posix() != file, test.name != Path(file).name)
-    )
-    known = (test for test in places if f"def {function.split('::')[-1]}(" in test.read_text("utf-8"))
-    found = [f"{test}::{function}" for test in known][:1] if function else [file]
-    named = dict.fromkeys((path.stem, path.parent.name, Path(mutant.module).stem))
-    files = [test.as_posix() for name in named for test in sorted(Path("tests").rglob(f"test_{name}.py"))]
+def _tests_of(mutant: Mutant, path: Path, covered: Lines) -> list[str]:
+    """The files named as the one that found the mutant, or after its module, and covering tests."""
+    names = (mutant.test, *(f"test_{name}.py" for name in (path.stem, path.parent.name, Path(mutant.module).stem)))
+    files = [str(file) for name in names for file in sorted(Path("tests").rglob(name))]
     line = _number(path.read_text("utf-8"), mutant) + 1
-    return [*dict.fromkeys([*found, *files, *covered.get(path.as_posix(), {}).get(line, [])])]
+    return [*dict.fromkeys([*files, *covered.get(path.as_posix(), {}).get(line, [])])]
 
 
 def _covering() -> dict[str, dict[int, list[str]]]:

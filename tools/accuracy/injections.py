@@ -45,7 +45,6 @@ class Case:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
-    """The cases of a file."""
     yield from (Case(**{name: row[name] for name in Case.__slots__}) for row in labelled.rows(path))
 
 

@@ -43,7 +43,6 @@ class LabelledPage:
     kind: str | None = None
 
     def body(self) -> bytes:
-        """The page as fetched."""
         return labelled.body(self.set, self.case)
 
     @property

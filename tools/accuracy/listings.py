@@ -23,7 +23,6 @@ _NEWER = "newer"
 
 
 async def measures(_: Setup) -> Measures:
-    """The links to items of listings, and the next pages."""
     rules = shipped_rules(FetchPageRules)
 
     def asked(name: str) -> Callable[[Any], Listing]:

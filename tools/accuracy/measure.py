@@ -68,7 +68,6 @@ class Setup:
     cases: Path | None = None
 
     def judged(self, ask: Callable[[Judge, Any], Any]) -> dict[str, Any]:
-        """The judges as contestants of a measure."""
         contestants = {judge.name: partial(ask, judge) for judge in self.judges}
         return {"contestants": contestants, "most": {judge.name: judge.most_cases for judge in self.judges}}
 

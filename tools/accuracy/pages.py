@@ -48,7 +48,6 @@ def answered(sets: tuple[str, ...] = SETS) -> list[tuple[LabelledPage, Answers]]
 
 
 async def dates(setup: Setup) -> Measures:
-    """The days of publication."""
     days, names = DATES.by_site(), (*HTMLDATE, TRAFILATURA)
     yield _of_labels(
         "Publication date, right to the day", setup, names, lambda page: page.days or None, attrgetter("date"),
@@ -57,13 +56,11 @@ async def dates(setup: Setup) -> Measures:
 
 
 async def authors(setup: Setup) -> Measures:
-    """The authors, who are counted by persons."""
     label = attrgetter("authors")
     yield _of_labels("Authors, by persons", setup, (TRAFILATURA,), label, label, matched_persons, AUTHORS.by_site())
 
 
 async def features(setup: Setup) -> Measures:
-    """Title, name of the site, and language."""
     for name in ("title", "site_name", "language"):
         title, label = f"{name.replace('_', ' ').capitalize()}, equal to the label", attrgetter(name)
         yield _of_labels(title, setup, (TRAFILATURA,), label, label, _single(same_text))
@@ -99,7 +96,6 @@ def _of_labels(
 
 
 def _single(is_same: Callable[[Any, str], bool]) -> Callable[[Any, str | None], Counted]:
-    """The match of a label with one answer."""
     return lambda label, given: (int(bool(given) and is_same(label, given or "")), 1, int(bool(given)))
 
 

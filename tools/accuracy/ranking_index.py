@@ -57,7 +57,6 @@ class RankingIndex:
         return ", ".join(f"{tier} {counts[tier]}" for tier in "ABC")
 
     async def aclose(self) -> None:
-        """Closes the index, which is gone then."""
         await self.services.aclose()
 
 

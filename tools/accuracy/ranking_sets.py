@@ -7,11 +7,9 @@ sentence and the words, so that the choice is not made by hand.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from handlers.html.links import host_of, registrable_domain
 from tools import labelled
 from tools.accuracy.labels import LabelledPage, pages
 
@@ -29,42 +27,34 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A page that is indexed."""
 
     url: str
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A query and what answers it.
 
     Attributes:
         kind: What it was made of.
         text: As it is asked.
         grades: Of the documents that answer it, by address; the others are of no use.
-        site: Registrable domain of the page that it was made of, "" where it was made of none.
     """
 
     kind: str
     text: str
     grades: Mapping[str, float]
-    site: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RankingSet:
-    """One index and what is asked of it."""
-
+class RankingSet(NamedTuple):
     name: str
     documents: tuple[Document, ...]
     queries: tuple[Query, ...]
 
 
 def ranking_sets() -> Iterator[RankingSet]:
-    """The sets that are here."""
     for needed, made in (((PAGES,), _known_pages), ((CHINESE, NEWS), _chinese)):
         if all(labelled.has(name) for name in needed):
             yield made()
@@ -77,22 +67,15 @@ def sample(whole: RankingSet, most: int | None) -> RankingSet:
     drawn = sorted(whole.queries, key=lambda query: sha256(query.text.encode()).digest())
     kinds = dict.fromkeys(query.kind for query in whole.queries)
     kept = {id(query) for kind in kinds for query in [query for query in drawn if query.kind == kind][:most]}
-    return replace(whole, queries=tuple(query for query in whole.queries if id(query) in kept))
+    return whole._replace(queries=tuple(query for query in whole.queries if id(query) in kept))
 
 
 def known_items(labels: Sequence[tuple[LabelledPage, str, str]]) -> tuple[Query, ...]:
-    """A query for each (page, kind, words); pages that share the words under one kind answer each other's.
-
-    >>> known_items([])
-    ()
-    """
+    """A query for each (page, kind, words); pages that share the words under one kind answer each other's."""
     answers: dict[tuple[str, str], dict[str, float]] = {}
     for page, kind, words in labels:
-        answers.setdefault((kind, _same(words)), {})[page.url] = KNOWN
-    return tuple(
-        Query(kind, words, answers[kind, _same(words)], site=registrable_domain(host_of(page.url)))
-        for page, kind, words in labels
-    )
+        answers.setdefault((kind, " ".join(words.casefold().split())), {})[page.url] = KNOWN
+    return tuple(Query(kind, words, answers[kind, " ".join(words.casefold().split())]) for _, kind, words in labels)
 
 
 def part_of(title: str, salt: str) -> str | None:
@@ -130,11 +113,8 @@ def _chinese() -> RankingSet:
         rows = [row for row in labelled.cases(CHINESE_BESIDE) if row["lang"].startswith("zh")]
         beside = tuple(Document(labelled.address(row), labelled.body(CHINESE_BESIDE, row)) for row in rows)
     labels = [label for page in found for label in _labels(page)]
-    labels += [
-        (page, CLAUSE, part)
-        for page, kind, words in labels
-        if kind == SENTENCE and (part := _longest_clause(words)) is not None
-    ]
+    parts = [(page, CLAUSE, _longest_clause(words)) for page, kind, words in labels if kind == SENTENCE]
+    labels += [(page, kind, part) for page, kind, part in parts if part]
     return RankingSet("Chinese pages", _documents(found) + beside, known_items(labels))
 
 
@@ -150,20 +130,15 @@ def _labels(page: LabelledPage) -> Iterator[tuple[LabelledPage, str, str]]:
 
 def _sentences(text: str) -> Iterator[str]:
     least, most = _SENTENCE_CHARACTERS
-    for sentence in _STOP.split(text):
-        if least <= len(plain := sentence.strip()) <= most and _HAN.search(plain):
-            yield plain
+    found = (sentence.strip() for sentence in _STOP.split(text))
+    yield from (sentence for sentence in found if least <= len(sentence) <= most and _HAN.search(sentence))
 
 
-def _longest_clause(sentence: str) -> str | None:
+def _longest_clause(sentence: str) -> str:
     clauses = [clause for clause in _CLAUSE.split(sentence) if clause]
     longest = max(clauses, key=len, default="")
-    return longest if len(clauses) > 1 and len(longest) >= PART_CHARACTERS else None
+    return longest if len(clauses) > 1 and len(longest) >= PART_CHARACTERS else ""
 
 
 def _documents(found: Iterable[LabelledPage]) -> tuple[Document, ...]:
     return tuple(Document(page.url, page.body()) for page in found)
-
-
-def _same(words: str) -> str:
-    return " ".join(words.casefold().split())

@@ -48,7 +48,6 @@ async def measures(setup: Setup) -> Measures:
 
 
 def groups() -> dict[str, list[Case]]:
-    """Cases by what they are."""
     first, second = (f"written for Assay, {half} half" for half in ("first", "second"))
     found: dict[str, list[Case]] = {first: [], second: []}
     for place, group in enumerate(labelled.rows(WRITTEN / "gate.jsonl")):

@@ -39,7 +39,6 @@ class Case(NamedTuple):
 
 
 async def measures(setup: Setup) -> Measures:
-    """The one measure, where the set is here."""
     if labelled.has(SET):
         yield Measure(
             name="### Retrieval: batches with and without the evidence", cases={SET: list(cases_of())}, by="judge",

@@ -84,7 +84,6 @@ def _options() -> argparse.Namespace:
 
 
 async def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """The requested parts, on a separate Kafka."""
     rounds = options.rounds or (1 if options.quick else 3)
     results: dict[str, Any] = {"machine": _machine()}
     if "alone" in options.only:
@@ -125,7 +124,6 @@ def _note_contestants(feed: Task) -> dict[str, Contestant]:
 
 
 def tables(results: Mapping[str, Any]) -> str:
-    """Everything that was measured, as Markdown."""
     machine = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     head = f"{machine['date']}, {machine['cores']} cores, load {machine['load']} at the start; {versions}.\n"

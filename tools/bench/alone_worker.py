@@ -14,7 +14,6 @@ from tools.bench.pages import Page, load_pages, scorer
 
 
 def main() -> None:
-    """Every page once."""
     work, meter = _work(Task.given().mode), Meter()
     took = []
     for page in load_pages():

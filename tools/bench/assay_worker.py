@@ -32,7 +32,6 @@ def settings_for(bootstrap: str, prefix: str, **sections: Any) -> Settings:
 
 
 def handler_of(source: str) -> Handler:
-    """The handler that reads a topic."""
     return SEES if source == NOTES else HANDLERS[0]
 
 

@@ -19,7 +19,6 @@ WAIT_MS = 100
 
 
 async def drain(task: Task, meter: Meter) -> None:
-    """Reads and writes until all records are committed."""
     work = _work(task.mode)
     consumer = AIOKafkaConsumer(
         task.prefix + task.source,

@@ -40,7 +40,6 @@ class Task:
 
     @staticmethod
     def given() -> "Task":
-        """The task of this process."""
         return Task(**json.loads(sys.argv[-1]))
 
 
@@ -48,13 +47,11 @@ class Meter:
     """Counts records, and measures from the first one on."""
 
     def __init__(self, broker: int = 0) -> None:
-        """Takes the broker's process; 0 without one."""
         self.seen = 0
         self._broker = broker
         self._begin: tuple[float, ...] = ()
 
     def count(self) -> None:
-        """The work on a record begins."""
         self.seen += 1
         if not self._begin:
             self.begin()

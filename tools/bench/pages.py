@@ -14,7 +14,6 @@ Record = tuple[bytes, bytes, list[tuple[str, bytes]]]
 
 
 def load_pages() -> list[Page]:
-    """Every page of the set: address and bytes."""
     return [(labelled.address(case), labelled.body(SET, case)) for case in labelled.cases(SET)]
 
 

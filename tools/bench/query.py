@@ -152,7 +152,6 @@ async def measured(points: int, queries: int, filtered: bool) -> list[list[objec
 
 
 def main() -> None:
-    """Measures and prints."""
     # The client's advice, from 20,000 points on, to take a server; that is what is measured here.
     warnings.filterwarnings("ignore", "Local mode", UserWarning)
     configure_logs("error", "text")

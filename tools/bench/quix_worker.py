@@ -11,7 +11,6 @@ RUN_SECONDS = 600
 
 
 def main() -> None:
-    """Reads and writes until all records are committed."""
     # Here, because this package is in no environment but its own.
     from quixstreams import Application
 

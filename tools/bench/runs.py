@@ -39,13 +39,11 @@ async def assay(feed: Task, delivery: str, children: int = 0) -> Run:
 
 
 async def bare(feed: Task, mode: str) -> Run:
-    """The bare loop over a feed."""
     await rewind(feed, "bare")
     return await run_one("bare_worker", replace(feed, mode=mode))
 
 
 async def quix(feed: Task) -> Run:
-    """Quix Streams over a feed."""
     await rewind(feed, "quix")
     return await run_one("quix_worker", feed, QUIX_PYTHON)
 

@@ -85,7 +85,6 @@ def main() -> int:
 
 
 async def run(options: argparse.Namespace, bugs: list[str]) -> dict[str, Any]:
-    """The whole run: its summary."""
     again = f"--brokers {options.brokers} --rounds {options.rounds} --seed {options.seed}"
     print(again, flush=True)
     results: list[RoundResult] = []
@@ -146,7 +145,6 @@ async def do_rounds(made: Cluster, options: argparse.Namespace, results: list[Ro
 
 
 async def do_round(made: Cluster, options: argparse.Namespace, number: int) -> RoundResult:
-    """Does one round."""
     began, kind = time.monotonic(), fault_of(options, number)
     chance = random.Random(f"{options.seed}/{number}")
     await made.keep(2)

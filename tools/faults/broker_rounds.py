@@ -5,7 +5,7 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from aiokafka.errors import KafkaError
@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError
 from tests.brokers import COORDINATION, DISK_OF
 from tests.processes import freezes
 from tools.faults.cluster import Cluster
-from tools.faults.rounds import Fault
+from tools.faults.rounds import Fault, restarted
 
 _APART_SECONDS = (3.0, 10.0)
 """Shorter and longer than the session of a broker, after which others lead its partitions."""
@@ -25,15 +25,9 @@ _FULL_SECONDS = 30.0
 async def under_load(cluster: Cluster, chance: random.Random, seconds: float) -> AsyncIterator[None]:
     """Feeds while the block does its harm, from a moment within the first second on."""
     await cluster.keep(2)
-    feeding = asyncio.ensure_future(
-        cluster.feed(chance, count=max(160, int(40 * seconds) // 10 * 10), seconds=seconds, transactions=False)
-    )
-    try:
-        await asyncio.sleep(chance.uniform(0.2, 1))
+    count = max(160, int(40 * seconds) // 10 * 10)
+    async with cluster.feeding(chance, (0.2, 1), count=count, seconds=seconds, transactions=False):
         yield
-        await feeding
-    finally:
-        feeding.cancel()
 
 
 async def rolling_bounce(cluster: Cluster, chance: random.Random) -> bool:
@@ -47,18 +41,16 @@ async def rolling_bounce(cluster: Cluster, chance: random.Random) -> bool:
     return all(nodes[number].pid != pid for number, pid in before.items())
 
 
-async def leader_change(cluster: Cluster, chance: random.Random) -> bool:
-    """All partitions of the chain get other leaders, twice."""
+async def leader_change(cluster: Cluster, chance: random.Random, topics: Sequence[str] = ()) -> bool:
+    """All partitions of the chain, or of other topics, get other leaders, twice."""
     async with under_load(cluster, chance, 6):
-        changed = [await _move(cluster, cluster.topics) for _ in range(2)]
+        changed = [await _move(cluster, topics or cluster.topics) for _ in range(2)]
     return all(changed)
 
 
 async def coordinator_change(cluster: Cluster, chance: random.Random) -> bool:
     """All groups and transactions get other coordinators, twice."""
-    async with under_load(cluster, chance, 6):
-        changed = [await _move(cluster, COORDINATION) for _ in range(2)]
-    return all(changed)
+    return await leader_change(cluster, chance, COORDINATION)
 
 
 async def coordinator_killed(cluster: Cluster, chance: random.Random) -> bool:
@@ -66,11 +58,7 @@ async def coordinator_killed(cluster: Cluster, chance: random.Random) -> bool:
     async with under_load(cluster, chance, 6):
         leaders = list((await cluster.brokers.leaders(COORDINATION[1:])).values())
         victim = max(set(leaders), key=leaders.count)
-        await cluster.brokers.kill(victim)
-        await asyncio.sleep(chance.uniform(1, 8))
-        away = not cluster.brokers.nodes[victim].running
-        await cluster.brokers.restart(victim)
-    return away
+        return await restarted(cluster, victim, chance.uniform(1, 8))
 
 
 async def broker_frozen(cluster: Cluster, chance: random.Random) -> bool:
@@ -135,9 +123,8 @@ async def disk_full(cluster: Cluster, chance: random.Random) -> bool:
     return ended
 
 
-async def _move(cluster: Cluster, topics: Iterable[str]) -> bool:
+async def _move(cluster: Cluster, names: Sequence[str]) -> bool:
     """Moves the leaders of topics; whether most partitions got another one."""
-    names = list(topics)
     before = await cluster.brokers.leaders(names)
     await cluster.brokers.move_leaders(names)
     with contextlib.suppress(TimeoutError):

@@ -8,7 +8,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,7 +36,7 @@ from tests.faults.chain import (
 )
 from tests.faults.ledger import Findings, Ledger
 from tests.processes import marked
-from tools.faults.worker_process import Worker
+from tools.faults.worker_process import Worker, hold
 
 Result = TypeVar("Result")
 KEYS = 24
@@ -66,7 +66,6 @@ class Cluster:
     """One run's brokers, topics, workers and ledger. What a reader gets is checked while the run goes on."""
 
     def __init__(self, brokers: Brokers, prefix: str, folder: Path, stage: str) -> None:
-        """Prepares; ``cluster`` makes the topics and opens the clients."""
         self.brokers = brokers
         self.settings = settings_of(brokers.bootstrap_servers, prefix)
         self.ledger = Ledger()
@@ -171,7 +170,6 @@ class Cluster:
         return [pid for pid, its in marked(_MARK, name).items() if its == name and pid != worker.process.pid]
 
     def _orphans(self) -> dict[int, str]:
-        """The processes whose worker is dead, and its name."""
         alive = {f"{self._prefix}{worker.number}" for worker in self.workers if worker.alive}
         return {pid: name for pid, name in marked(_MARK, self._prefix).items() if name not in alive}
 
@@ -244,6 +242,17 @@ class Cluster:
         finally:
             await feeder.stop()
 
+    @asynccontextmanager
+    async def feeding(self, chance: random.Random, within: tuple[float, float], **options: Any) -> AsyncIterator[None]:
+        """Feeds while the block does its harm, from a moment within these seconds on."""
+        task = asyncio.ensure_future(self.feed(chance, **options))
+        try:
+            await asyncio.sleep(chance.uniform(*within))
+            yield
+            await task
+        finally:
+            task.cancel()
+
     def _next(self, chance: random.Random, kinds: dict[str, int]) -> Entered:
         key = chance.choice(tuple(self.numbers))
         roll, kind = chance.random() * 100, "plain"
@@ -256,11 +265,8 @@ class Cluster:
         self.ledger.fed[record.id] = kind
         return record
 
-    async def _send(self, producer: AIOKafkaProducer, record: Entered) -> asyncio.Future[object]:
-        sent: asyncio.Future[object] = await producer.send(
-            self._prefix + ENTERED.name, record.to_json(), key=record.key.encode()
-        )
-        return sent
+    async def _send(self, producer: AIOKafkaProducer, record: Entered) -> Any:
+        return await producer.send(self._prefix + ENTERED.name, record.to_json(), key=record.key.encode())
 
     async def _transact(self, producer: AIOKafkaProducer, records: list[Entered], abort: bool = False) -> None:
         await producer.begin_transaction()
@@ -278,17 +284,15 @@ class Cluster:
         False if the reader has found something wrong, unless that does not matter; if no output was written for this
         time, or if outputs trickle for much longer than allowed.
         """
-        loop = asyncio.get_running_loop()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FEED_SECONDS):
-                await self.flushed()
-            until, known = loop.time() + seconds, self.ledger.known
-            last = loop.time() + _TRICKLE_SECONDS
+            await asyncio.wait_for(self.flushed(), FEED_SECONDS)
+            until, known = time.monotonic() + seconds, self.ledger.known
+            last = time.monotonic() + _TRICKLE_SECONDS
             while not self.ledger.complete:
                 await asyncio.sleep(0.1)
                 if self.ledger.known > known:
-                    until, known = loop.time() + seconds, self.ledger.known
-                if (self.found and not whatever_is_found) or loop.time() > min(until, last):
+                    until, known = time.monotonic() + seconds, self.ledger.known
+                if (self.found and not whatever_is_found) or time.monotonic() > min(until, last):
                     return False
             return True
         return False
@@ -331,7 +335,6 @@ class Cluster:
 
     @property
     def topics(self) -> list[str]:
-        """The topics of the chain on the cluster."""
         return [topic.name for topic in plan_topics(self.settings.kafka, TOPICS, HANDLERS)]
 
     async def limit(self, topic: str, size: int) -> None:
@@ -341,7 +344,6 @@ class Cluster:
             await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, self._prefix + topic, changes)])
 
     async def open(self) -> None:
-        """Makes the topics, and opens the clients."""
         await create_topics(self.settings.kafka, TOPICS, HANDLERS)
         await self.limit(PASSED.name, LARGEST_PASSED)
         options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
@@ -355,7 +357,6 @@ class Cluster:
         self._reading = asyncio.create_task(self._read())
 
     async def close(self) -> None:
-        """Ends the workers and closes the clients."""
         await self.dismiss_all()
         if self._reading is not None:
             self._reading.cancel()
@@ -400,13 +401,3 @@ def wake(pids: Iterable[int], number: signal.Signals = signal.SIGCONT) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-
-
-async def hold(condition: Callable[[], bool], seconds: float) -> bool:
-    """Waits until a condition holds."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while not condition():  # noqa: ASYNC110 - it looks at other processes
-                await asyncio.sleep(0.05)
-            return True
-    return False

@@ -28,7 +28,6 @@ class Arm:
     """What should happen where: ``point:n:action``, the action ``kill``, ``stop`` or ``pause=SECONDS``."""
 
     def __init__(self, spec: str = "") -> None:
-        """Reads the specification."""
         self._point, number, self._action = (spec or ":0:").split(":")
         self._left = int(number)
         self.committing = 0
@@ -75,7 +74,6 @@ class MortalConsumer:
     """The consumer of an at-least-once committer, with fail points around the commit of the offset."""
 
     def __init__(self, arm: Arm, consumer: CountingConsumer) -> None:
-        """Takes the arm, and the consumer that commits."""
         self._arm = arm
         self.committed, self.beginning_offsets = consumer.committed, consumer.beginning_offsets
         self._commit = consumer.commit
@@ -91,7 +89,6 @@ class MortalProducer(SingleEndProducer):
     """A producer with fail points between the steps of its transactions."""
 
     def __init__(self, arm: Arm, **options: Any) -> None:
-        """Takes the arm, and what a producer takes."""
         super().__init__(**options)
         self._arm = arm
         self._send_to_node = self.client.send
@@ -120,7 +117,6 @@ class MortalProducer(SingleEndProducer):
         await self._arm.passed_waiting("after_offsets")
 
     async def commit_transaction(self) -> None:
-        """The transaction is committed."""
         await super().commit_transaction()
         await self._arm.passed_waiting("after_commit")
 

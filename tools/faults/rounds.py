@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from tests.faults.chain import SESSION_SECONDS
 from tests.processes import freezes
 from tests.proxy import Weather
-from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, hold, wake
+from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, wake
 from tools.faults.points import AFTER_LOST_END, POINTS
-from tools.faults.worker_process import Worker
+from tools.faults.worker_process import Worker, hold
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
 """Does its harm while it feeds; whether the harm was done."""
@@ -22,10 +22,8 @@ _SILENCE = SESSION_SECONDS + 2
 async def killed(cluster: Cluster, chance: random.Random) -> bool:
     """A worker is killed at a random moment."""
     victim = chance.choice(await cluster.keep(2))
-    feeding = asyncio.ensure_future(cluster.feed(chance))
-    await asyncio.sleep(chance.uniform(0.1, 1.5))
-    victim.send(signal.SIGKILL)
-    await feeding
+    async with cluster.feeding(chance, (0.1, 1.5)):
+        victim.send(signal.SIGKILL)
     return await victim.ends(5) is not None
 
 
@@ -95,24 +93,20 @@ async def zombie(cluster: Cluster, chance: random.Random) -> bool:
 async def frozen(cluster: Cluster, chance: random.Random) -> bool:
     """A worker freezes at a random moment for longer than its session, alone or with its children, and wakes."""
     victim = chance.choice(await cluster.keep(2))
-    feeding = asyncio.ensure_future(cluster.feed(chance))
-    await asyncio.sleep(chance.uniform(0.1, 1.2))
-    frozen = [victim.process.pid, *(cluster.below(victim) if chance.random() < 0.5 else ())]
-    wake(frozen, signal.SIGSTOP)
-    froze = await freezes(victim.process.pid, 1)
-    await asyncio.sleep(_SILENCE)
-    wake(frozen)
-    await feeding
+    async with cluster.feeding(chance, (0.1, 1.2)):
+        frozen = [victim.process.pid, *(cluster.below(victim) if chance.random() < 0.5 else ())]
+        wake(frozen, signal.SIGSTOP)
+        froze = await freezes(victim.process.pid, 1)
+        await asyncio.sleep(_SILENCE)
+        wake(frozen)
     return froze and victim.alive
 
 
 async def dismissed(cluster: Cluster, chance: random.Random) -> bool:
     """A worker is asked to end, and does so in good order."""
     victim = chance.choice(await cluster.keep(3))
-    feeding = asyncio.ensure_future(cluster.feed(chance))
-    await asyncio.sleep(chance.uniform(0.2, 1.2))
-    await cluster.dismiss(victim)
-    await feeding
+    async with cluster.feeding(chance, (0.2, 1.2)):
+        await cluster.dismiss(victim)
     return not victim.alive
 
 
@@ -139,18 +133,21 @@ async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> b
     return reached
 
 
+async def restarted(cluster: Cluster, victim: int, seconds: float) -> bool:
+    """Kills a broker and starts it after a while; whether it was away."""
+    await cluster.brokers.kill(victim)
+    await asyncio.sleep(seconds)
+    away = not cluster.brokers.nodes[victim].running
+    await cluster.brokers.restart(victim)
+    return away
+
+
 async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
     """A broker is killed during the work, and restarted."""
     await cluster.keep(2)
-    feeding = asyncio.ensure_future(cluster.feed(chance, transactions=False))
     victim = chance.choice(cluster.brokers.numbers)
-    await asyncio.sleep(chance.uniform(0.2, 1.3))
-    await cluster.brokers.kill(victim)
-    await asyncio.sleep(chance.uniform(0.5, 2))
-    away = not cluster.brokers.nodes[victim].running
-    await cluster.brokers.restart(victim)
-    await feeding
-    return away
+    async with cluster.feeding(chance, (0.2, 1.3), transactions=False):
+        return await restarted(cluster, victim, chance.uniform(0.5, 2))
 
 
 def network(weather: Weather, resets: int) -> Fault:
@@ -158,19 +155,17 @@ def network(weather: Weather, resets: int) -> Fault:
 
     async def fault(cluster: Cluster, chance: random.Random) -> bool:
         victim = await cluster.start(through_proxy="all")
-        feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
-        await asyncio.sleep(chance.uniform(0.2, 0.8))
-        cluster.brokers.turn(weather)
-        reset, held = cluster.brokers.resets, cluster.brokers.held
-        for _ in range(resets):
-            await asyncio.sleep(chance.uniform(0.1, 0.7))
-            cluster.brokers.reset()
-        await asyncio.sleep(_SILENCE if weather == "half_open" else 2)
-        cluster.brokers.turn("fair")
-        harmed = cluster.brokers.resets > reset if resets else cluster.brokers.held > held
-        if weather == "half_open":
-            cluster.brokers.reset()
-        await feeding
+        async with cluster.feeding(chance, (0.2, 0.8), seconds=3):
+            cluster.brokers.turn(weather)
+            reset, held = cluster.brokers.resets, cluster.brokers.held
+            for _ in range(resets):
+                await asyncio.sleep(chance.uniform(0.1, 0.7))
+                cluster.brokers.reset()
+            await asyncio.sleep(_SILENCE if weather == "half_open" else 2)
+            cluster.brokers.turn("fair")
+            harmed = cluster.brokers.resets > reset if resets else cluster.brokers.held > held
+            if weather == "half_open":
+                cluster.brokers.reset()
         await cluster.dismiss(victim)
         return harmed
 

@@ -6,8 +6,9 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from tests.faults.chain import HANDLERS
-from tools.faults.cluster import Cluster, hold, wake
+from tools.faults.cluster import Cluster, wake
 from tools.faults.rounds import late_commit
+from tools.faults.worker_process import hold
 
 
 async def one_id(cluster: Cluster, chance: random.Random) -> None:

@@ -44,7 +44,6 @@ def main() -> int:
 
 
 async def work(options: argparse.Namespace) -> int:
-    """The life of the process."""
     stop = stop_on_signals()
     print("up", flush=True)
     arm = Arm(options.fail)

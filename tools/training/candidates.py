@@ -76,7 +76,6 @@ class Task:
         return found
 
     def run(self) -> int:
-        """Grows on everything and writes."""
         if not (known := self._known()):
             return nothing()
         sets = ", ".join(dict.fromkeys(page.label.set for page in known))

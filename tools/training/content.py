@@ -62,7 +62,6 @@ class Page:
 
 
 def main() -> int:
-    """Grows on everything and writes."""
     return write(CONTENT_TREES, ABOUT, section(_pages())) if labelled.has(TEXTS) else nothing()
 
 

@@ -12,6 +12,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -21,18 +22,18 @@ from numpy.typing import NDArray
 from handlers.ranking.config import features_config
 from handlers.ranking.model import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase, RankingModel
 from streams.settings.model import load_settings
-from streams.training.config import TrainingSection
+from streams.training.config import GrowthSection
 from streams.training.grade import ndcg_at, reciprocal_rank
 from streams.training.model_files import SHIPPED_MANIFEST, write_model
 from streams.training.train import Grown, grow
 from tools.accuracy.judges import offline_judge
 from tools.accuracy.ranking import TOP, TOP_TRUST
-from tools.accuracy.ranking_sets import RankingSet, ranking_sets
-from tools.training.ranking_cases import HALF, HELD_OUT, KNOWN, MOST, Case, groups_of, half, hide_trust, served
+from tools.accuracy.ranking_sets import ranking_sets
+from tools.training.ranking_cases import HALF, HELD_OUT, KNOWN, MOST, Case, groups_of, half, served, without_trust
 
 CARD = Path(__file__).with_name("ranking_card.md")
 SEED = 1
-GROWTH = {"trees": 120, "depth": 4, "rate": 0.1, "rows": 0.8, "columns": 0.6, "leaf_weight": 1.0, "penalty": 5.0}
+GROWTH = GrowthSection(trees=120, depth=4, rate=0.1, rows=0.8, columns=0.6, leaf_weight=1.0, penalty=5.0)
 SHOWN = 15
 """Features that the card names."""
 LICENCE = (
@@ -45,7 +46,6 @@ Order = Callable[[Case], NDArray[np.floating]]
 
 
 def main() -> int:
-    """Grows, judges, and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.ranking", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
     options = parser.parse_args()
@@ -53,54 +53,34 @@ def main() -> int:
     if not sets:
         print("skipped: no labelled pages; set DATA to where they are")
         return 0
-    seen, new = (asyncio.run(cases_of(sets, held_out=held_out)) for held_out in (False, True))
-    grown = grow_on(seen)
-    figures = judge(
-        new,
-        {"the order before": _before, "this model": by(grown), "grown without trust": by(grow_on(seen, hidden=True))},
+    seen, new = (
+        asyncio.run(served([half(whole, held_out=held_out) for whole in sets], offline_judge()))
+        for held_out in (False, True)
     )
+    grown, blind = grow_on(seen), grow_on(seen, hidden=True)
+    orders: dict[str, Order] = {"the order before": lambda case: -case.features[:, Feature.RANKING_POSITION]}
+    figures = judge(new, {**orders, "this model": by(grown), "grown without trust": by(blind)})
     print("\n".join(figures))
     if not options.evaluate:
         write(grown, seen, figures)
     return 0
 
 
-async def cases_of(sets: Sequence[RankingSet], *, held_out: bool) -> list[Case]:
-    """The queries of one half of the sites, answered as in production."""
-    return await served([half(some, held_out=held_out) for some in sets], offline_judge())
-
-
 def grow_on(cases: Sequence[Case], *, hidden: bool = False) -> Grown:
-    """The trees that these cases make.
-
-    Args:
-        cases: Of the sites to grow from.
-        hidden: Hide every column of trust (29 to 40), and change nothing else.
-    """
+    """The trees that these cases make; every column of trust (29 to 40) may be hidden, and nothing else changes."""
     groups = list(groups_of(cases))
-    return grow(
-        [hide_trust(group) for group in groups] if hidden else groups,
-        FEATURES_OF[VERSION_PHASE_C],
-        Phase.LISTWISE,
-        section(),
-        SEED,
-    )
-
-
-def section() -> TrainingSection:
-    """The configuration's section with the growth of this model."""
-    shipped = load_settings().training
-    return TrainingSection.model_validate({**shipped.model_dump(), "growth": GROWTH})
+    if hidden:
+        groups = [replace(group, features=without_trust(group.features, slice(None))) for group in groups]
+    section = load_settings().training.model_copy(update={"growth": GROWTH})
+    return grow(groups, FEATURES_OF[VERSION_PHASE_C], Phase.LISTWISE, section, SEED)
 
 
 def by(grown: Grown) -> Order:
-    """The order of a model."""
     model = as_model(grown, "under judgement")
     return lambda case: model.score(case.features.astype(np.float64))
 
 
 def as_model(grown: Grown, trained_on: str) -> RankingModel:
-    """Trees with their manifest."""
     digest = hashlib.sha256(grown.model.encode()).hexdigest()
     manifest = Manifest(
         name="known-items",
@@ -131,7 +111,6 @@ def judge(cases: Sequence[Case], orders: Mapping[str, Order]) -> list[str]:
 
 
 def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
-    """Writes the model in the place of the one before."""
     queries = len({case.query for case in cases})
     model = as_model(grown, f"{queries:,} queries for known items on public labelled pages, see card.md; generated.")
     folder = SHIPPED_MANIFEST.parent
@@ -143,17 +122,13 @@ def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
 def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
     """The model's card, with one line of counts of its training data."""
     queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
-    growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.items())
+    growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.model_dump().items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
     return CARD.read_text("utf-8").format(
         name=manifest.name, version=manifest.version, objective=OBJECTIVES[manifest.phase], queries=queries,
         answers=len(cases), shown=shown, known=KNOWN, most=MOST, half=HALF, held_out=HELD_OUT, seed=SEED, growth=growth,
         figures="\n".join(figures), features=SHOWN, rows=rows, licence=manifest.licence,
     )  # fmt: skip
-
-
-def _before(case: Case) -> NDArray[np.floating]:
-    return -case.features[:, Feature.RANKING_POSITION]
 
 
 if __name__ == "__main__":

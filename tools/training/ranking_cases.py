@@ -8,7 +8,7 @@ with grade 4, the trust block gained among the others and lost known items furth
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from handlers.html.links import host_of, registrable_domain
 from handlers.ranking.model import TOTAL_FEATURES_PHASE_A, Feature
 from schemas.addresses import web_address
-from schemas.ranking import RankedResult, RankingCompleted
 from streams.training.grade import Group, is_held_out, normalized
 from streams.training.join import as_floats
 from tools.accuracy.judges import Judge
 from tools.accuracy.ranking import answer, rules_of
 from tools.accuracy.ranking_index import build
-from tools.accuracy.ranking_sets import Document, Query, RankingSet
+from tools.accuracy.ranking_sets import Document, RankingSet
 
 HELD_OUT = 0.5
 """Share of the sites."""
@@ -51,12 +50,7 @@ def half(whole: RankingSet, *, held_out: bool) -> RankingSet:
         f"{whole.name}, sites {'held out' if held_out else 'trained on'}",
         tuple(Document(dealt(document.url), document.body) for document in whole.documents if document.url in mine),
         tuple(
-            Query(
-                kind=query.kind,
-                text=query.text,
-                grades={dealt(url): grade for url, grade in query.grades.items() if url in mine},
-                site=query.site,
-            )
+            query._replace(grades={dealt(url): grade for url, grade in query.grades.items() if url in mine})
             for query in whole.queries
             if mine.intersection(query.grades)
         ),
@@ -116,9 +110,13 @@ async def served(sets: Sequence[RankingSet], judge: Judge) -> list[Case]:
         for rules in every:
             for query in some.queries:
                 completed, _ = await answer(index, query.text, rules, judge)
-                case = _case(query.kind, completed, query.grades)
-                if case is not None:
-                    cases.append(case)
+                results = [result for result in completed.results if result.features is not None]
+                known = np.array([result.url in query.grades for result in results])
+                if known.any():
+                    features = as_floats([result.features or () for result in results])
+                    high = np.array([result.trust_label == "HIGH" for result in results])
+                    overlap = features[:, Feature.KEYWORD_OVERLAP]
+                    cases.append(Case(completed.query, query.kind, features, known, overlap, high))
         await index.aclose()
     return cases
 
@@ -130,7 +128,7 @@ def groups_of(cases: Sequence[Case]) -> Iterator[Group]:
     """
     for case in cases:
         whole = np.ones(len(case.known), dtype=np.bool_)
-        some = np.array([_coin(f"{case.query} {place}") for place in range(len(whole))])
+        some = np.array([sha256(f"{case.query} {place}".encode()).digest()[0] % 2 == 0 for place in range(len(whole))])
         for seen in (whole, ~whole, some):
             yield Group(
                 query=normalized(case.query),
@@ -140,30 +138,8 @@ def groups_of(cases: Sequence[Case]) -> Iterator[Group]:
             )
 
 
-def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_]) -> NDArray[np.float32]:
+def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_] | slice) -> NDArray[np.float32]:
     """The features, with nothing known of the trust of some rows."""
     hidden = features.copy()
     hidden[rows, TOTAL_FEATURES_PHASE_A:] = UNKNOWN_TRUST
     return hidden
-
-
-def hide_trust(group: Group) -> Group:
-    """The same results with the same grades, without the trust columns."""
-    return replace(group, features=without_trust(group.features, np.ones(len(group.grades), dtype=np.bool_)))
-
-
-def _case(kind: str, completed: RankingCompleted, answers: Mapping[str, float]) -> Case | None:
-    results = [result for result in completed.results if result.features is not None]
-    known = np.array([result.url in answers for result in results])
-    if not known.any():
-        return None
-    features = as_floats([result.features or () for result in results])
-    return Case(completed.query, kind, features, known, features[:, Feature.KEYWORD_OVERLAP], np.array(_high(results)))
-
-
-def _high(results: Sequence[RankedResult]) -> list[bool]:
-    return [result.trust_label == "HIGH" for result in results]
-
-
-def _coin(salt: str) -> bool:
-    return sha256(salt.encode()).digest()[0] % 2 == 0

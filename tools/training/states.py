@@ -49,7 +49,6 @@ class Row(NamedTuple):
 
 
 def main() -> int:
-    """Fits on everything and writes."""
     section = fitted([*written(), *of_pages()])
     about = ABOUT.format(pages=sum(1 for _ in labelled.pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
     document = json.dumps({"about": about, **section.model_dump(exclude={"about"})}, ensure_ascii=False, indent=0)
@@ -59,7 +58,6 @@ def main() -> int:
 
 
 def written() -> Iterator[Row]:
-    """The written lines."""
     for line in WRITTEN.read_text("utf-8").splitlines()[1:]:
         state, _, texts = line.split(" ", 2)
         yield from (Row(State(state), text, 1.0) for text in texts.split(" / "))

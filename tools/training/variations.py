@@ -6,11 +6,12 @@ listing shows of each item is an item. The tests of variations have other phrase
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, time, timedelta
+from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import yaml
 from babel.dates import format_date, format_time
 from babel.numbers import format_currency
 
@@ -27,28 +28,14 @@ from tests.rules import shipped_rules
 
 SHORT_CHARACTERS = 200
 ITEM, LISTING, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
-_CALLS = (
-    "Book now.", "Buy tickets.", "Read more.", "Order online today.", "Find out more.", "Discover the collection.",
-    "See the full programme.", "Jetzt anmelden.", "Tickets sichern.", "Mehr dazu.", "Finden Sie Ihren Platz.",
-    "Réservez vite.", "En savoir plus.", "Découvrez nos offres.", "Bestil her.", "Læs mere.", "Find flere.",
-    "馬上購買。", "查看更多。", "立即報名。", "Jump to recipe. Print. Save.", "Share. Print.", "Browse all.",
-    "Drucken. Teilen.", "Alle ansehen.", "Imprimer. Partager.", "Guardar. Imprimir.", "Stampa. Condividi.",
-    "印刷。保存。",
-)  # fmt: skip
-_FORMS = ("Register", "Registration", "Account", "Home", "Sign", "Password", "Join", "Anmeldung", "Konto", "Tilmelding")
-_NAMED = ("{form}: {name}", "{name} {form}", "{form} for {name}", "{form} {name}", "{name}: the {form}")
-_UNITS = ("g", "kg", "ml", "cm", "mm", "cups", "tbsp", "EL")
-_NAMESPACES = ("Category", "Kategorie", "Catégorie", "Tag", "Portal", "分類")
-_FOLDERS = ("/events", "/e", "/whats-on", "/p", "/kurse", "/produkt", "/shows", "/item", "")
-_CURRENCIES = {
-    "en_GB": "GBP", "en_US": "USD", "de": "EUR", "fr": "EUR", "da": "DKK", "zh_TW": "TWD", "ja": "JPY", "es": "EUR",
-}  # fmt: skip
+_PHRASES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+_CALLS, _FORMS, _NAMED, _UNITS = (_PHRASES[name] for name in ("calls", "forms", "named", "units"))
+_NAMESPACES, _FOLDERS, _CURRENCIES = (_PHRASES[name] for name in ("namespaces", "folders", "currencies"))
 ContentKind = Literal["snippet", "full"]
 _TEASERS, _ROWS, _NAME_WORDS = 4, range(4, 9), range(1, 5)
 
 
-@dataclass(frozen=True, slots=True)
-class Teaser:
+class Teaser(NamedTuple):
     """What a listing shows of an item."""
 
     url: str
@@ -102,10 +89,8 @@ def _of_item(
         address = f"{site}{draw.choice((folder, ''))}/{_slug(about)}"
         yield ITEM, _short(address, about, _joined(*offer, draw.choice(("", _calls(draw)))))
     for measured in (_quantities(more, draw), f"{_counts(more, draw)}. {more}"):
-        yield (
-            ITEM,
-            _short(f"{site}{folder}/{_slug(name)}", name, _joined(measured, said, draw.choice(("", _calls(draw))))),
-        )
+        text = _joined(measured, said, draw.choice(("", _calls(draw))))
+        yield ITEM, _short(f"{site}{folder}/{_slug(name)}", name, text)
     placed = _joined(f"{name}.", _place(name, draw), *_details(draw)[1:], draw.choice(("", said)))
     yield ITEM, _short(f"{site}/", name, placed)
     yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{_slug(name)}", name, draw.choice((said, more)))
@@ -159,13 +144,9 @@ def _of_listing(
         archive = draw.choice((f"{site}{folder}/{month:%Y/%m}/", f"{site}{folder}/{month:%Y-%m}", result.url, ""))
         title = draw.choice((headed, f"{headed} - {name}", f"{name} – {headed}", name))
         yield LISTING, _short(archive, title, " ".join(rows)[:1500], draw.choice(("full", "snippet")))
-    rows = draw.choice(
-        (
-            [f"{one.name} {_price(draw, locale)} {draw.choice(('', call))}" for one in some],
-            [f"{one.name} {draw.randrange(99)} {draw.randrange(9999)}" for one in some],
-            [f"{one.name}. {call}" for one in some],
-        )
-    )
+    priced = [f"{one.name} {_price(draw, locale)} {draw.choice(('', call))}" for one in some]
+    numbered = [f"{one.name} {draw.randrange(99)} {draw.randrange(9999)}" for one in some]
+    rows = draw.choice((priced, numbered, [f"{one.name}. {call}" for one in some]))
     yield LISTING, _short(draw.choice((result.url, f"{site}/{_slug(name)}", "")), name, " ".join(rows)[:600])
     namespace = draw.choice(_NAMESPACES)
     several = draw.randrange(9, 900), draw.randrange(9, 900)
@@ -204,9 +185,7 @@ def _slug(name: str) -> str:
 
 def _place(name: str, draw: Random) -> str:
     word, number = name.split()[-1].title(), draw.randrange(1, 99)
-    return draw.choice(
-        (f"{number} {word} Street", f"{word}straße {number}", f"{number} rue {word}", f"{word}路{number}號")
-    )
+    return str(draw.choice(_PHRASES["streets"])).format(word=word, number=number)
 
 
 def _calls(draw: Random) -> str:
