@@ -3,13 +3,11 @@
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-from handlers.score_page import ScorePageRules
 from schemas.pages import CrawledPage
 from schemas.states import State
-from tests.rules import shipped_rules
 from tests.samples import ROOT
 from tools import labelled, table
 from tools.accuracy import injections
@@ -30,13 +28,13 @@ def main() -> int:
         return 0
     weighted, content = _of_accuracy("### Content by page type", "| weighted |"), _ACCURACY.read_text("utf-8")
     measured = re.findall(r"^\d{4}-\d\d-\d\d", content[content.index("## Pages") :], re.MULTILINE)[0]
-    rows = [
-        ("publication date: share right / precision", *_shares("### Publication date"), ""),
-        ("authors by persons: share right / precision", *_shares("### Authors"), ""),
-        ("main text: word F1 weighted by page type", weighted[1], *weighted[3:]),
+    rows: list[list[object]] = [
+        ["publication date: share right / precision", *_shares("### Publication date"), ""],
+        ["authors by persons: share right / precision", *_shares("### Authors"), ""],
+        ["main text: word F1 weighted by page type", weighted[1], *weighted[3:]],
         _walls(),
         _orders(),
-        ("CPU of a page, ms", *_milliseconds()),
+        ["CPU of a page, ms", *_milliseconds()],
     ]
     head = f"{datetime.now(UTC):%Y-%m-%d}, {versions()}; the first three rows are of `make accuracy`, {measured}."
     text = table.markdown(head, ["", "Assay", "trafilatura", "resiliparse"], rows)
@@ -59,49 +57,45 @@ def _shares(section: str) -> tuple[str, str]:
     return own, other
 
 
-def _walls() -> tuple[str, ...]:
+def _walls() -> list[object]:
     """Pages without content whose text would go on as the text of a page."""
     walls = [row for row in labelled.rows(ROOT / "tests/handlers/html/states.jsonl") if row["expect"] != "content"]
-    passed = [0, 0, 0]
-    for case in walls:
-        html, url = case["html"], case["url"]
-        scored = injections.scored(CrawledPage(url=url, html=html))
-        passed[0] += scored is not None and scored.state is State.CONTENT
-        passed[1] += len((ask_trafilatura(html, url).text or "").strip()) >= _TEXT
-        passed[2] += len((ask_resiliparse(html) or "").strip()) >= _TEXT
-    return (f"walls, errors and empty pages that pass as text, of {len(walls)}", *map(str, passed))
+    passed = [sum(len(ask(wall["html"], wall["url"]).strip()) >= _TEXT for wall in walls) for ask in _OTHERS]
+    pages = (injections.scored(CrawledPage(url=wall["url"], html=wall["html"])) for wall in walls)
+    own = sum(page is not None and page.state is State.CONTENT for page in pages)
+    return [f"walls, errors and empty pages that pass as text, of {len(walls)}", own, *passed]
 
 
-def _orders() -> tuple[str, ...]:
+def _orders() -> list[object]:
     """Texts that address a language model, that no visitor sees, and that are in the extracted text."""
     cases = [case for case in injections.written_cases() if case.hidden and case.instructs][::3]
-    passed = [0, 0, 0]
-    for case in cases:
-        url = "https://harbour.example/festival"
-        scored, passage = injections.scored(CrawledPage(url=url, html=case.html)), flat(case.passage)
-        texts = (scored.content if scored else "", ask_trafilatura(case.html, url).text, ask_resiliparse(case.html))
-        for number, text in enumerate(texts):
-            passed[number] += passage in flat(text or "")
-    return (f"hidden orders to language models in the text, of {len(cases)}", *map(str, passed))
+    url = "https://harbour.example/festival"
+    passed = [sum(flat(case.passage) in flat(ask(case.html, url)) for case in cases) for ask in (_assay, *_OTHERS)]
+    return [f"hidden orders to language models in the text, of {len(cases)}", *passed]
 
 
 def _milliseconds() -> list[str]:
     """The mean of each eighth page, after a first one that warms up."""
     timed = [(decoded(page.body()), page.url) for page in list(pages(PAGES))[::_EVERY]]
-    shipped_rules(ScorePageRules)
-    every: Sequence[Callable[[str, str], object]] = (
-        lambda html, url: injections.scored(CrawledPage(url=url, html=html)),
-        ask_trafilatura,
-        lambda html, _: ask_resiliparse(html),
-    )
     cells = []
-    for ask in every:
+    for ask in (_assay, *_OTHERS):
         ask(*timed[0])
         began = time.process_time()
         for html, url in timed:
             ask(html, url)
         cells.append(f"{1000 * (time.process_time() - began) / len(timed):.1f}")
     return cells
+
+
+def _assay(html: str, url: str) -> str:
+    page = injections.scored(CrawledPage(url=url, html=html))
+    return page.content if page else ""
+
+
+_OTHERS: tuple[Callable[[str, str], str], ...] = (
+    lambda html, url: ask_trafilatura(html, url).text or "",
+    lambda html, _: ask_resiliparse(html) or "",
+)
 
 
 if __name__ == "__main__":

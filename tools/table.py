@@ -1,6 +1,8 @@
 """Tables of figures: as Markdown, and in a page of the docs between two marks."""
 
+import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -21,6 +23,11 @@ def markdown(title: str, heads: Iterable[object], rows: Iterable[Iterable[object
 def share(part: float, whole: float) -> str:
     """A part of a whole; a dash where there is nothing."""
     return f"{part / whole:.3f}" if whole else "–"
+
+
+def machine() -> str:
+    """The day, and how many cores have which load."""
+    return f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
 
 
 def marks(name: str = "") -> tuple[str, str]:

@@ -5,10 +5,8 @@ Without the labelled pages it prints one line and ends with status 0.
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,15 +57,20 @@ def main() -> int:
         if asked := [part for part in parts if part in options.only]:
             text = asyncio.run(_section(section, asked, present, options))
             print(text)
+            if options.write and section == "agreement":
+                table.write(sources.lists_table(), table.marks("lists"), sources.PAGE)
             if options.write:
-                _write(section, text)
+                table.write(text, table.marks(section), sources.PAGE if section == "agreement" else "accuracy.md")
     asked_pages = pages.answered(present) if _OF_LABELS & set(options.only) else []
     return int(any(answers[contestants.ASSAY].raised for _, answers in asked_pages))
 
 
 async def _section(section: str, parts: list[str], present: tuple[str, ...], options: argparse.Namespace) -> str:
     """The tables of a section, by the offline judge and the model that the settings name."""
-    settings, tables = load_settings(), [_heading()] if not section else []
+    settings, tables = load_settings(), []
+    if not section:
+        others = contestants.versions() or "htmldate and trafilatura are not installed (`make accuracy` installs them)"
+        tables.append(f"{table.machine()}; selectolax {version('selectolax')}, {others}.\n")
     async with judges(settings, options.most_cases, options.most_usd) as every:
         setup = Setup(
             sets=present, settings=settings, judges=every, most_queries=options.most_queries, cases=options.cases
@@ -78,20 +81,6 @@ async def _section(section: str, parts: list[str], present: tuple[str, ...], opt
         if any(judge.answers for judge in every):
             tables.append(bill_table(every))
     return "\n".join(tables)
-
-
-def _write(section: str, text: str) -> None:
-    if section == "agreement":
-        table.write(sources.lists_table(), table.marks("lists"), sources.PAGE)
-        table.write(text, table.marks(section), sources.PAGE)
-    else:
-        table.write(text, table.marks(section))
-
-
-def _heading() -> str:
-    others = contestants.versions() or "htmldate and trafilatura are not installed (`make accuracy` installs them)"
-    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    return f"{datetime.now(UTC):%Y-%m-%d}, {machine}; selectolax {version('selectolax')}, {others}.\n"
 
 
 def _options() -> argparse.Namespace:

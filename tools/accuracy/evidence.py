@@ -4,6 +4,7 @@ What a set labels beyond them (relative days, durations, recurring sets, numbers
 hash of the split key divides the halves: patterns are written with an eye on the first one only.
 """
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -67,9 +68,10 @@ def price_strings() -> Iterator[Case]:
     for row in labelled.cases("price_strings"):
         case = Case(row["split_key"], row["text"], frozenset({"price"}))
         currency = row["currency"] or ""
-        if row["amount"] is None or not currency:
-            if row["amount"] is not None:
-                case.left_out.append("amount without a currency")
+        if row["amount"] is None:
+            pass
+        elif not currency:
+            case.left_out.append("amount without a currency")
         elif flat(currency) not in flat(row["text"]):
             case.left_out.append("currency is beside the text only")
         elif not re.search(r"\d", row["text"]):
@@ -105,29 +107,22 @@ def sentences() -> Iterator[Case]:
 def contact_pages() -> Iterator[Case]:
     """Pages with street addresses; each different one counts once, where its words are in the page's text."""
     for row in labelled.cases("webstruct_contacts"):
-        text = page_text("webstruct_contacts", row)
+        tree = parse_bytes(page_bytes(labelled.body("webstruct_contacts", row)).utf8)
+        tree.strip_tags(["script", "style", "noscript", "template", "svg", "select"])
+        # Visible text, a line for each piece.
+        text = re.sub(r"\s*\n\s*", "\n", tree.body.text(separator="\n")) if tree.body else ""
         squeezed = plain(text)
         case = Case(row["split_key"], text, frozenset({"place"}), by_words=True)
         streets = {plain(street): street for name, street in row["entities"] if name == "STREET"}
         for short, street in streets.items():
-            if not any(map(str.isdigit, street)):
-                case.left_out.append("street address without a number")
-                case.ignored_texts.append(short)
-            elif short not in squeezed:
-                case.left_out.append("not in the page's text as labelled")
-                case.ignored_texts.append(short)
-            else:
+            if any(map(str.isdigit, street)) and short in squeezed:
                 case.expected.append(Expected("place", street))
+            else:
+                case.left_out.append("street address without a number, or not as labelled")
+                case.ignored_texts.append(short)
         towns = [plain(text) for name, text in row["entities"] if name in ("CITY", "ZIPCODE", "STATE", "COUNTRY")]
         case.ignored_texts += [town for town in towns if len(town) > 3]
         yield case
-
-
-def page_text(name: str, row: dict[str, Any]) -> str:
-    """Visible text of a page, a line for each piece."""
-    tree = parse_bytes(page_bytes(labelled.body(name, row)).utf8)
-    tree.strip_tags(["script", "style", "noscript", "template", "svg", "select"])
-    return re.sub(r"\s*\n\s*", "\n", tree.body.text(separator="\n")) if tree.body else ""
 
 
 def overlaps(one: str, other: str) -> bool:
@@ -208,7 +203,10 @@ def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) ->
             value = found.date or f"--{found.month:02d}-{found.day:02d}"
             return value.endswith(expected.value.removeprefix("XX"))
         case PriceEvidence():
-            return _same_amount(found.amount, expected.value) and _same_currency(found, expected, patterns)
+            with contextlib.suppress(InvalidOperation):
+                same_amount = abs(Decimal(found.amount) - Decimal(expected.value)) < Decimal("0.005")
+                return same_amount and _same_currency(found, expected, patterns)
+            return False
         case PlaceEvidence():
             return True
         case TimeEvidence():
@@ -223,13 +221,6 @@ def _figures(count: Counter[str]) -> list[object]:
     return [expected, *(count[outcome] for outcome in _OUTCOMES), *shares]
 
 
-def _same_amount(one: str, other: str) -> bool:
-    try:
-        return abs(Decimal(one) - Decimal(other)) < Decimal("0.005")
-    except InvalidOperation:
-        return False
-
-
 def _same_currency(found: PriceEvidence, expected: Expected, patterns: CompiledPatterns) -> bool:
     """By what the packs say the two mean, else by the sign itself."""
     if not expected.currency or expected.currency in (found.currency, found.unit):
@@ -238,10 +229,5 @@ def _same_currency(found: PriceEvidence, expected: Expected, patterns: CompiledP
     meant = next((words[name] for name in (label, label.lower()) if name in words), label)
     if found.currency is not None and is_currency_code(meant):
         return found.currency == meant
-    return not expected.currency_text or expected.currency_text.casefold() in _joined(
-        found.text.casefold(), expected.currency_text
-    )
-
-
-def _joined(text: str, like: str) -> str:
-    return text if " " in like else text.replace(" ", "")
+    sign, text = expected.currency_text.casefold(), found.text.casefold()
+    return sign in (text if " " in sign else text.replace(" ", ""))

@@ -7,9 +7,8 @@ object a line: ``id, kind, hidden, instructs, html, passage``.
 import html
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -32,8 +31,7 @@ _COLUMNS = ("cases", _FOUND, _QUARANTINED, "ordinary", "falsely flagged")
 _OF_PAGES = ("flagged", "with hidden text", "a part is left out", "a part is in the content")
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One page with a passage that no visitor sees or that addresses a model, or neither."""
 
     id: str
@@ -45,7 +43,7 @@ class Case:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
-    yield from (Case(**{name: row[name] for name in Case.__slots__}) for row in labelled.rows(path))
+    yield from (Case(**{name: row[name] for name in Case._fields}) for row in labelled.rows(path))
 
 
 def written_cases() -> Iterator[Case]:
@@ -53,8 +51,7 @@ def written_cases() -> Iterator[Case]:
     hidden = [kind for kind in KINDS if kind != "visible"]
     for what in ("instructs", "ordinary"):
         for number, (group, text) in enumerate(wordings(what)):
-            kinds = [hidden[(number + step * 4) % len(hidden)] for step in range(_KINDS_OF_EACH)]
-            for kind in (*kinds, "visible"):
+            for kind in (*(hidden[(number + step * 4) % len(hidden)] for step in range(_KINDS_OF_EACH)), "visible"):
                 page = _page(kind, text, number)
                 yield Case(f"{group}-{number}-{kind}", kind, kind != "visible", what == "instructs", page, text)
 
@@ -118,7 +115,8 @@ async def measures(setup: Setup) -> Measures:
         miss=_miss,
     )  # fmt: skip
     yield Measure(
-        name="", cases={"": list(labelled.pages())}, contestants={"": lambda case: (_of_page(*case),)},
+        name="", cases={"": list(labelled.pages())},
+        contestants={"": lambda case: (scored(_crawled(*case)),)},
         match=lambda row, _, event: [(row, _seen(event[0]))], group=(), heads=("labelled pages", *_OF_PAGES),
         figures=lambda found, asked: [asked, *(_number(found, column) for column in _OF_PAGES)],
         miss=lambda case, _, seen: f"flagged: {case[0]}/{case[1]['file']}" * ("flagged" in seen),
@@ -134,8 +132,8 @@ def _miss(case: Case, _: ScoredPage, outcomes: list[str]) -> str:
     return f"{case.id}: {case.passage[:120]}" * is_wrong
 
 
-def _of_page(folder: str, case: dict[str, Any]) -> ScoredPage | None:
-    return scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
+def _crawled(folder: str, case: dict[str, Any]) -> CrawledPage:
+    return CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case))
 
 
 def _seen(event: ScoredPage | None) -> list[str]:
@@ -143,9 +141,8 @@ def _seen(event: ScoredPage | None) -> list[str]:
     if event is None:
         return []
     outcomes = {excerpt.outcome for excerpt in event.hidden_text}
-    in_event = {"with hidden text": bool(outcomes), "flagged": is_flagged(event)}
-    parts = {"a part is left out": "left_out" in outcomes, "a part is in the content": "kept" in outcomes}
-    return [name for name, is_so in (in_event | parts).items() if is_so]
+    counts = is_flagged(event), bool(outcomes), "left_out" in outcomes, "kept" in outcomes
+    return [name for name, is_so in zip(_OF_PAGES, counts, strict=True) if is_so]
 
 
 def _outcomes(case: Case, event: ScoredPage) -> list[str]:

@@ -7,6 +7,7 @@ clock times in it, or why it has no such value.
 import re
 import unicodedata
 from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +15,10 @@ _TIMEX_DAY = re.compile(r"(\d{4}|XXXX|XX\d\d)-(\d\d)-(\d\d)")
 _TIMEX_TIME = re.compile(r"T(\d\d)(?::(\d\d))?(?::\d\d)?$")
 _RANGE = re.compile(r"\(([^,()]+),([^,()]+),")
 _MONTHS = [
-    "jan|january|januar",
-    "feb|february|februar",
-    "mar|march|märz",
-    "apr|april",
-    "may|mai",
-    "jun|june|juni",
-    "jul|july|juli",
-    "aug|august",
-    "sep|sept|september",
-    "oct|october|okt|oktober",
-    "nov|november",
+    "jan|january|januar", "feb|february|februar", "mar|march|märz", "apr|april", "may|mai", "jun|june|juni",
+    "jul|july|juli", "aug|august", "sep|sept|september", "oct|october|okt|oktober", "nov|november",
     "dec|december|dez|dezember",
-]
+]  # fmt: skip
 _IDEOGRAPHS = {"〇": 0, "零": 0, **{sign: n for n, sign in enumerate("一二三四五六七八九十", 1)}, "两": 2, "兩": 2}
 _HOUR_MARK = r"\s?(?:[:：.]\s?\d\d|[ap]\.?m|[ap]\b|uhr|[点點时時]|o['’]clock)"
 _VAGUE = re.compile(r"^(?:at|around|about|by|um|gegen|after|before|from)?\s*\d{1,2}$")
@@ -60,45 +52,36 @@ def moments(span: dict[str, Any], written: str, start: int, end: int) -> tuple[l
         return [], "lunar calendar"
     if kind.endswith("range"):
         return _range_ends(timex, written, start, end, kind)
-    expected, reasons = [], []
+    if expected := [*_parts(timex, written, start, end)]:
+        return expected, ""
     if day := _TIMEX_DAY.match(timex):
-        if not _is_day(day):
-            reasons.append("no such day")
-        elif _has_day(written, int(day[2]), int(day[3])):
-            expected.append(Expected("date", _day(day), start, end))
-        else:
-            reasons.append("relative day")
-    elif kind in ("date", "datetime"):
-        reasons.append("relative day")
-    if time := _TIMEX_TIME.search(timex):
-        if _has_time(written, int(time[1])):
-            expected.append(Expected("time", f"{int(time[1]) % 24:02d}:{time[2] or '00'}", start, end))
-        else:
-            reasons.append("hour in words or bare")
-    elif kind == "time":
-        reasons.append("part of the day")
-    return expected, "" if expected else reasons[0]
+        return [], "relative day" if _is_day(day) else "no such day"
+    if kind in ("date", "datetime"):
+        return [], "relative day"
+    return [], "hour in words or bare" if _TIMEX_TIME.search(timex) else "part of the day"
 
 
 def _range_ends(timex: str, written: str, start: int, end: int, kind: str) -> tuple[list[Expected], str]:
     ends = _RANGE.match(timex)
-    expected: list[Expected] = []
-    for moment in (ends[1], ends[2]) if ends else (timex,):
-        day, time = _TIMEX_DAY.match(moment), _TIMEX_TIME.search(moment)
-        if day and _is_day(day) and _has_day(written, int(day[2]), int(day[3]), strictly=bool(ends)):
-            expected.append(Expected("date", _day(day), start, end))
-        if time and _has_time(written, int(time[1]), strictly=True):
-            expected.append(Expected("time", f"{int(time[1]) % 24:02d}:{time[2] or '00'}", start, end))
-    return list(dict.fromkeys(expected)), "" if expected else f"{kind} without days or times in full"
+    moments = (ends[1], ends[2]) if ends else (timex,)
+    found = [part for moment in moments for part in _parts(moment, written, start, end, bool(ends), strict_time=True)]
+    return list(dict.fromkeys(found)), "" if found else f"{kind} without days or times in full"
+
+
+def _parts(
+    moment: str, written: str, start: int, end: int, strict_day: bool = False, strict_time: bool = False
+) -> Iterator[Expected]:
+    """The day and the time of a moment that are written."""
+    day, time = _TIMEX_DAY.match(moment), _TIMEX_TIME.search(moment)
+    if day and _is_day(day) and _has_day(written, int(day[2]), int(day[3]), strictly=strict_day):
+        yield Expected("date", f"-{day[0][4:]}" if day[1] == "XXXX" else day[0], start, end)
+    if time and _has_time(written, int(time[1]), strictly=strict_time):
+        yield Expected("time", f"{int(time[1]) % 24:02d}:{time[2] or '00'}", start, end)
 
 
 def _is_day(day: re.Match[str]) -> bool:
     year = int(day[1]) if day[1].isdigit() else 2024
     return 1 <= int(day[2]) <= 12 and 1 <= int(day[3]) <= monthrange(year, int(day[2]))[1]
-
-
-def _day(day: re.Match[str]) -> str:
-    return f"-{day[0][4:]}" if day[1] == "XXXX" else day[0]
 
 
 def _has_day(written: str, month: int, day: int, *, strictly: bool = False) -> bool:
@@ -125,8 +108,7 @@ def _has_time(written: str, hour: int, *, strictly: bool = False) -> bool:
         return True
     if re.search(r"[点點时時]", folded) and hours & numbers(folded):
         return True
-    halves = {(h % 12) + 1 for h in hours}
-    if re.search(r"\b(?:halb|halv)\b", folded) and halves & numbers(folded):
+    if re.search(r"\b(?:halb|halv)\b", folded) and {(h % 12) + 1 for h in hours} & numbers(folded):
         return True
     return not strictly and bool(hours & numbers(folded)) and not _VAGUE.match(folded) and "now" not in folded
 

@@ -12,7 +12,6 @@ import platform
 import sys
 import sysconfig
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +24,7 @@ from tools.bench.child import Task
 from tools.bench.feeds import feed_notes, feed_pages
 from tools.bench.pages import SET
 from tools.bench.runs import Run
-from tools.table import markdown, marks, write
+from tools.table import machine, markdown, marks, write
 
 Contestant = Callable[[], Awaitable[Run]]
 Rows = Mapping[str, Mapping[str, float]]
@@ -47,6 +46,10 @@ _COLUMNS = {
 }  # fmt: skip
 """The tables for people: heads, and how a cell is written."""
 PARTS = ("alone", "pages", "small")
+_ALONE = {
+    "parse of bytes": "parse", "`score_page`": "score_page", "resiliparse, main content": "resiliparse",
+    "trafilatura": "trafilatura",
+}  # fmt: skip
 _VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
 _CONFIG_ARGS = str(sysconfig.get_config_var("CONFIG_ARGS"))
 _JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 3000}
@@ -87,7 +90,7 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
     rounds = options.rounds or (1 if options.quick else 3)
     results: dict[str, Any] = {"machine": _machine()}
     if "alone" in options.only:
-        results["alone"] = await in_turn(_alone_contestants(), rounds)
+        results["alone"] = await in_turn({name: partial(runs.alone, mode) for name, mode in _ALONE.items()}, rounds)
     if "pages" in options.only:
         async with LocalKafka(properties=_JOIN_TOGETHER) as kafka:
             feed = await feed_pages(kafka, times=1 if options.quick else 3)
@@ -95,13 +98,14 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
     if "small" in options.only:
         async with LocalKafka() as kafka:
             feed = await feed_notes(kafka, 20_000 if options.quick else 60_000)
-            results["small messages"] = await in_turn(_note_contestants(feed), rounds)
+            contestants: dict[str, Contestant] = {
+                BARE_NOTES: partial(runs.bare, feed, "notes"),
+                "Assay, at least once": partial(runs.assay, feed, "at_least_once"),
+                "Assay, exactly once": partial(runs.assay, feed, "exactly_once"),
+                "bare loop that forwards bytes": partial(runs.bare, feed, "forward"),
+            }
+            results["small messages"] = await in_turn(contestants, rounds)
     return results
-
-
-def _alone_contestants() -> dict[str, Contestant]:
-    modes = {"parse of bytes": "parse", "`score_page`": "score_page", "resiliparse, main content": "resiliparse"}
-    return {name: partial(runs.alone, mode) for name, mode in {**modes, "trafilatura": "trafilatura"}.items()}
 
 
 def _page_contestants(feed: Task) -> dict[str, Contestant]:
@@ -114,20 +118,8 @@ def _page_contestants(feed: Task) -> dict[str, Contestant]:
     return contestants
 
 
-def _note_contestants(feed: Task) -> dict[str, Contestant]:
-    return {
-        BARE_NOTES: partial(runs.bare, feed, "notes"),
-        "Assay, at least once": partial(runs.assay, feed, "at_least_once"),
-        "Assay, exactly once": partial(runs.assay, feed, "exactly_once"),
-        "bare loop that forwards bytes": partial(runs.bare, feed, "forward"),
-    }
-
-
 def tables(results: Mapping[str, Any]) -> str:
-    machine = results["machine"]
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    head = f"{machine['date']}, {machine['cores']} cores, load {machine['load']} at the start; {versions}.\n"
-    return "\n".join([head, *(_table(part, results[part]) for part in _COLUMNS if part in results)])
+    return "\n".join([results["machine"], *(_table(part, results[part]) for part in _COLUMNS if part in results)])
 
 
 def _table(part: str, rows: Rows) -> str:
@@ -149,12 +141,10 @@ async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[st
     return {name: runs.median_of(some) for name, some in done.items()}
 
 
-def _machine() -> dict[str, Any]:
+def _machine() -> str:
     names = [option for option in ("--enable-optimizations", "--with-lto") if option in _CONFIG_ARGS]
-    build = f"CONFIG_ARGS with {' and '.join(names) or 'no optimisation'}"
-    versions = {"Python": f"{platform.python_version()} ({build})"} | {name: version(name) for name in _VERSIONS}
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    return {"date": today, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "versions": versions}
+    build = f"Python {platform.python_version()} (CONFIG_ARGS with {' and '.join(names) or 'no optimisation'})"
+    return f"{machine()} at the start; {', '.join([build, *(f'{name} {version(name)}' for name in _VERSIONS)])}.\n"
 
 
 if __name__ == "__main__":

@@ -46,7 +46,6 @@ class RoundResult(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was lost, doubled, torn or out of order."""
         return self.complete and not any(self.findings.values())
 
 
@@ -175,11 +174,11 @@ async def find(brokers: Brokers, folder: Path, bug: str, seed: int) -> bool:
             await brokers.mend()
             await made.comes_out(15, whatever_is_found=True)
             await made.read_on(2)
-            counts = made.ledger.check().counts
-            found = counts[BUGS[bug].finds] > 0
-            print(f"seeded bug {bug:21} {'found' if found else 'NOT FOUND'}  {counts}", flush=True)
-            if found:
-                return True
+        counts = made.ledger.check().counts
+        found = counts[BUGS[bug].finds] > 0
+        print(f"seeded bug {bug:21} {'found' if found else 'NOT FOUND'}  {counts}", flush=True)
+        if found:
+            return True
     return False
 
 

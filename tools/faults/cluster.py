@@ -81,7 +81,6 @@ class Cluster:
         self._noted = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}
         self._noted |= dict.fromkeys(dead, self.ledger.dead)
         """Topics whose records are noted. Of the others, only the transactions are."""
-        self._inner = 0
         self._prefix = prefix
         self._folder = folder
         self._stage = stage
@@ -187,7 +186,6 @@ class Cluster:
     async def dismiss_all(self) -> None:
         """Ends every worker, also a frozen one."""
         for worker in self.workers:
-            worker.send(signal.SIGCONT)
             worker.send(signal.SIGKILL)
         await asyncio.gather(*(worker.ends(_END_SECONDS) for worker in self.workers))
         self.workers.clear()
@@ -196,8 +194,7 @@ class Cluster:
     @asynccontextmanager
     async def beside(self, stage: str) -> AsyncIterator["Cluster"]:
         """A cluster on the same broker with separate topics and workers; its complaints are added to this one's."""
-        self._inner += 1
-        async with cluster(self.brokers, self._folder, f"{stage}-{self._inner}", stage) as made:
+        async with cluster(self.brokers, self._folder, f"{stage}-{time.monotonic_ns()}", stage) as made:
             try:
                 yield made
             finally:
@@ -228,7 +225,7 @@ class Cluster:
             for _ in range(count // 10):
                 records = [self._next(chance, kinds or {"poison": 2, "later": 3}) for _ in range(10)]
                 if transactions and whims.random() < 0.2:
-                    await self._producer.flush()
+                    await self.flushed()
                     if whims.random() < 0.5:
                         self.aborted += 1
                         record = Entered(key=f"aborted-{self.aborted}", number=0)
@@ -325,12 +322,11 @@ class Cluster:
 
     def _note(self, partition: TopicPartition, records: list[ConsumerRecord]) -> None:
         topic = partition.topic.removeprefix(self._prefix)
-        into = self._noted.get(topic)
         for record in records:
             self.ledger.note_transaction(record.headers)
-            if into is not None:
+            if topic in self._noted:
                 name = Numbered.model_validate_json(record.value).id
-                into.append(name)
+                self._noted[topic].append(name)
                 self.places.setdefault(name, []).append(f"{topic}/{partition.partition}@{record.offset}")
 
     @property
@@ -339,8 +335,8 @@ class Cluster:
 
     async def limit(self, topic: str, size: int) -> None:
         """Has the broker refuse larger records on a topic."""
+        changes = {"max.message.bytes": str(size)}
         async with opened(make_admin(self.settings.kafka)) as admin:
-            changes = {"max.message.bytes": str(size)}
             await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, self._prefix + topic, changes)])
 
     async def open(self) -> None:
@@ -361,10 +357,9 @@ class Cluster:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
-        for client in (self._producer, self._reader):
-            if client is not None:
-                with contextlib.suppress(Exception):
-                    await stop(client, 10)
+        for client in filter(None, (self._producer, self._reader)):
+            with contextlib.suppress(Exception):
+                await stop(client, 10)
 
 
 @asynccontextmanager
@@ -383,14 +378,9 @@ async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exact
 def run_with_cleanup(work: Coroutine[Any, Any, Result]) -> Result:
     """Runs the work. SIGTERM ends it as Ctrl-C does, so that no worker, broker or mounted disk is left."""
 
-    async def cancellable() -> Result:
-        task = asyncio.current_task()
-        assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await work
-
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return asyncio.run(cancellable())
+        return asyncio.run(work)
     except (KeyboardInterrupt, asyncio.CancelledError):
         print("interrupted", file=sys.stderr)
         sys.exit(1)

@@ -45,8 +45,11 @@ class Arm:
     def passed(self, point: str) -> None:
         """Dies or freezes if this point is due."""
         if self.due(point):
-            print(f"at {point}", flush=True)
-            os.kill(os.getpid(), signal.SIGSTOP if self._action == "stop" else signal.SIGKILL)
+            self.strike(point)
+
+    def strike(self, point: str) -> None:
+        print(f"at {point}", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP if self._action == "stop" else signal.SIGKILL)
 
     async def passed_waiting(self, point: str) -> None:
         """As ``passed``, and pauses if that is the action: the loop runs on, and the transaction stays open."""
@@ -104,8 +107,7 @@ class MortalProducer(SingleEndProducer):
         confirmation = await super().send(*values, **options)
         if self._arm.due("mid_send"):
             await confirmation
-            print("at mid_send", flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
+            self._arm.strike("mid_send")
         return confirmation
 
     async def send_offsets_to_transaction(self, *values: Any, **options: Any) -> None:
@@ -130,8 +132,7 @@ class MortalProducer(SingleEndProducer):
         if isinstance(request, EndTxnRequest) and self._arm.due("end_sent"):
             answer = asyncio.ensure_future(self._send_to_node(node, request, **options))
             await asyncio.sleep(0.001)
-            print("at end_sent", flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
+            self._arm.strike("end_sent")
             return await answer
         try:
             return await self._send_to_node(node, request, **options)

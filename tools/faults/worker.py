@@ -69,14 +69,11 @@ async def work(options: argparse.Namespace) -> int:
             print("well again", flush=True)
         sick = not verdict.well
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.1):
-                await stop.wait()
-    try:
-        async with asyncio.timeout(settings.pipeline.drain_seconds + 30):
-            await application.stop()
-    except TimeoutError:
-        return 1
-    return 0
+            await asyncio.wait_for(stop.wait(), 0.1)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(application.stop(), settings.pipeline.drain_seconds + 30)
+        return 0
+    return 1
 
 
 class _Commits:

@@ -27,19 +27,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from handlers.html.addressed import (
-    BITS,
-    PER_LINE,
-    SMOOTH,
-    WINDOW,
-    WORD,
-    Addressed,
-    AddressedSection,
-    folded,
-    numbers_of,
-    sentence_bounds,
-    words_of,
-)
+from handlers.html import addressed
+from handlers.html.addressed import WORD, Addressed, AddressedSection, folded, words_of
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
@@ -173,15 +162,12 @@ def pages(reading: PageReadingSection) -> Iterator[tuple[str, dict[str, list[str
             )
             meta = [text for texts in page.meta.values() for text in texts if " " in text]
             headings = [block.text for block in page.blocks() if block.tag in HEADING_NAMES]
-            stated = [page.title, data.headline, data.description, *meta, *headings, *page.comments]
-            yield (
-                str(case.get("split_key") or case.get("url") or folder),
-                {
-                    "suspected": [block.text for block in page.lines_with_links()],
-                    "stated": stated,
-                    "quarantined": [one.text for one in page.hidden],
-                },
-            )
+            texts = {
+                "suspected": [block.text for block in page.lines_with_links()],
+                "stated": [page.title, data.headline, data.description, *meta, *headings, *page.comments],
+                "quarantined": [one.text for one in page.hidden],
+            }
+            yield str(case.get("split_key") or case.get("url") or folder), texts
 
 
 def fold(text: str) -> int:
@@ -237,9 +223,9 @@ class Rows:
 
     def close(self) -> None:
         sizes = np.array([len(one) for one in self._numbers])
-        values = np.repeat(1 / np.sqrt(sizes + SMOOTH), sizes).astype(np.float32)
+        values = np.repeat(1 / np.sqrt(sizes + addressed.SMOOTH), sizes).astype(np.float32)
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        self._table = csr_matrix((values, np.concatenate(self._numbers), ends), shape=(len(sizes), 1 << BITS))
+        self._table = csr_matrix((values, np.concatenate(self._numbers), ends), shape=(len(sizes), 1 << addressed.BITS))
         self._table.sum_duplicates()
         self._numbers = []
         self._place, self._weight = np.array(self._own), np.array(self._weights, dtype=np.float32)
@@ -259,7 +245,7 @@ class Rows:
             value = float((weight * np.logaddexp(0, -margin)).sum() + PENALTY / 2 * (point[:-1] ** 2).sum())
             return value, np.concatenate([turned @ slope + PENALTY * now[:-1], [slope.sum()]]).astype(np.float64)
 
-        start = np.zeros((1 << BITS) + 1)
+        start = np.zeros((1 << addressed.BITS) + 1)
         found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 60})
         return np.asarray(found.x, dtype=np.float32)
 
@@ -271,9 +257,9 @@ class Rows:
 
 def windows(line: str) -> Iterator[list[int]]:
     line = folded(line)
-    sentences = [numbers_of(line[first:last]) for first, last in sentence_bounds(line)]
+    sentences = [addressed.numbers_of(line[first:last]) for first, last in addressed.sentence_bounds(line)]
     for place in range(len(sentences)):
-        for end in range(place + 1, min(place + WINDOW, len(sentences)) + 1):
+        for end in range(place + 1, min(place + addressed.WINDOW, len(sentences)) + 1):
             if numbers := [number for own in sentences[place:end] for number in own]:
                 yield numbers
 
@@ -298,9 +284,8 @@ def all_rows(texts: Sequence[Text], read: Sequence[tuple[str, dict[str, list[str
     for one in documentation():
         rows.add("document", one, 1.0)
     for number, (site, kinds) in enumerate(read):
-        for kind, its in kinds.items():
-            for text in dict.fromkeys(its):
-                rows.add(kind, Text(text, site, site, False), 1.0, number)
+        for kind, text in ((kind, text) for kind, its in kinds.items() for text in dict.fromkeys(its)):
+            rows.add(kind, Text(text, site, site, False), 1.0, number)
     rows.close()
     return rows
 
@@ -314,13 +299,13 @@ def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, 
     for name in ("suspected", "quarantined", "stated"):
         mine = kinds == name
         best = np.full(number, -99.0)
-        by_page = scores - PER_LINE * np.log1p(lines[place]) if name == "suspected" else scores
+        by_page = scores - addressed.PER_LINE * np.log1p(lines[place]) if name == "suspected" else scores
         np.maximum.at(best, place[mine], by_page[mine])
         # Above all pages but one.
         limits[name] = round(float(np.sort(best)[-2]) + _MARGIN, 2)
         groups: dict[str, list[bool]] = defaultdict(list)
         # A short page has three lines that are worth a score.
-        least = limits[name] + (PER_LINE * np.log(4) if name == "suspected" else 0)
+        least = limits[name] + (addressed.PER_LINE * np.log(4) if name == "suspected" else 0)
         for spot in np.flatnonzero(kinds == "order"):
             if len(rows.texts[spot].name) < _NAME and rows.texts[spot].name.startswith(left_out.strip("-")):
                 groups[rows.texts[spot].name].append(bool(scores[spot] >= least))
@@ -352,10 +337,8 @@ def main() -> int:
     weights = rows.fitted()
     step = float(np.abs(weights[:-1]).max()) / 127
     stored = b85encode(np.round(weights[:-1] / step).astype(np.int8).tobytes()).decode()
-    about = ABOUT.format(
-        pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=f"{datetime.now(UTC):%Y-%m-%d}"
-    )
-    judge = rows.judges[-1].section
+    day, judge = f"{datetime.now(UTC):%Y-%m-%d}", rows.judges[-1].section
+    about = ABOUT.format(pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=day)
     section = {"about": about, "start": round(float(weights[-1]), 3), "step": round(step, 6), **limits}
     section |= {"anchor": judge.anchor, "worth": judge.worth, "telling": judge.telling, "weights": stored}
     ADDRESSED.write_text(json.dumps(section, ensure_ascii=False) + "\n", "utf-8")
