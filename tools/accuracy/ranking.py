@@ -2,30 +2,98 @@
 
 Two embedders are measured where the settings name another than the default one: vectors alone are weaker or stronger,
 and words have to help either.
+
+Each page is scored and indexed in memory as in production, and its tier decides its points. Each vector search is
+answered once, with its time: the stages after it are measured many times.
 """
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from statistics import fmean, median
 from time import process_time
 from typing import Any
 
+from handlers.index_page import IndexPageRules, index_page
 from handlers.rank_results import RankResultsRules
-from schemas.needs import AskModel, Need, SearchVectors
+from handlers.score_page import ScorePageRules, score_page
+from schemas.needs import Ask, AskModel, Need, SearchVectors
 from schemas.outcome import Emit
+from schemas.pages import CrawledPage, ScoredPage
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
-from schemas.replies import Reply
+from schemas.replies import IndexReply, Reply, VectorsReply
 from streams.index.settings import EmbedderSettings
+from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
 from streams.workers.handler_jobs import converse
 from tests.samples import instance, the_handler
 from tools.accuracy.judges import Judge, p95
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup, sampled
-from tools.accuracy.ranking_index import RankingIndex, build
-from tools.accuracy.ranking_sets import Query, ranking_sets, sample
+from tools.accuracy.ranking_sets import Document, Query, ranking_sets, sample
+
+
+@dataclass(slots=True)
+class RankingIndex:
+    """Pages in an index.
+
+    Attributes:
+        name: Of the embedder.
+        pages: As scored, by address.
+        points: Of all pages.
+    """
+
+    name: str
+    services: LiveServices
+    pages: dict[str, ScoredPage] = field(default_factory=dict)
+    points: int = 0
+    _found: dict[SearchVectors, tuple[VectorsReply, float]] = field(default_factory=dict)
+
+    async def search(self, need: SearchVectors) -> tuple[VectorsReply, float]:
+        """What is nearest, and the seconds of CPU that the first such search took."""
+        if need not in self._found:
+            began = process_time()
+            reply = instance(VectorsReply, await self.services.answer(need, None))
+            self._found[need] = reply, process_time() - began
+        return self._found[need]
+
+    def tiers(self) -> str:
+        """How many pages each tier has.
+
+        >>> RankingIndex("e", None).tiers()  # type: ignore[arg-type]
+        'A 0, B 0, C 0'
+        """
+        counts = Counter(str(page.tier) for page in self.pages.values())
+        return ", ".join(f"{tier} {counts[tier]}" for tier in "ABC")
+
+    async def aclose(self) -> None:
+        await self.services.aclose()
+
+
+async def build(documents: Iterable[Document], embedder: EmbedderSettings | None = None) -> RankingIndex:
+    """Scores and indexes the documents, by the default embedder unless another is given."""
+    embedder = embedder or EmbedderSettings()
+    settings = load_settings(index={"url": "", "path": None, "embedder": embedder.model_dump()})
+    index = RankingIndex(settings.index.embedder.kind, LiveServices(settings))
+    score, points = settings.rules(ScorePageRules), settings.rules(IndexPageRules)
+    for document in documents:
+        body = base64.b64encode(document.body).decode()
+        outcome = score_page(CrawledPage.model_validate({"url": document.url, "html_base64": body}), score)
+        if not isinstance(outcome, Emit):
+            continue
+        page = instance(ScoredPage, outcome.events[0])
+        step = index_page(page, points)
+        if not isinstance(step, Ask):
+            continue  # it has no content
+        reply = instance(IndexReply, await index.services.answer(step.need, None))
+        index.name, index.points = reply.embedder, index.points + reply.points
+        index.pages[document.url] = page
+    return index
+
 
 TOP, TOP_TRUST, DEPTH = 10, 5, 50
 """Results that NDCG looks at, the share of HIGH, and recall."""

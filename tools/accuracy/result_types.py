@@ -16,8 +16,7 @@ from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
 from tools.table import share
-from tools.training.by_site import held_out, section
-from tools.training.cases import Case, content, description, read_cases
+from tools.training.cases import Case, content, description, held_out, read_cases, section
 from tools.training.variations import SHORT_CHARACTERS
 
 BY_SITE, IN_SAMPLE = "by site", "in sample"

@@ -22,8 +22,8 @@ from tools import labelled
 from tools.bench import runs
 from tools.bench.child import Task
 from tools.bench.feeds import feed_notes, feed_pages
-from tools.bench.pages import SET
 from tools.bench.runs import Run
+from tools.bench.work import SET
 from tools.table import machine, markdown, marks, write
 
 Contestant = Callable[[], Awaitable[Run]]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from selectolax.lexbor import LexborHTMLParser
 
 from tools.bench.child import Meter, Task
-from tools.bench.pages import Page, load_pages, scorer
+from tools.bench.work import Page, load_pages, scorer
 
 
 def main() -> None:

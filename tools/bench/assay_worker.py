@@ -12,7 +12,7 @@ from streams.settings.model import Settings, load_settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
 from tools.bench.child import Meter, Task
-from tools.bench.events import NOTES, SEEN, NoRules, Note, Seen, see
+from tools.bench.work import NOTES, SEEN, NoRules, Note, Seen, see
 
 NOTES_TOPIC = Topic(
     name=NOTES, event=Note, keyed_by="note_id", key_of=lambda note: str(note.note_id), meaning="Small messages."

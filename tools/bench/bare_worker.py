@@ -11,8 +11,7 @@ from collections.abc import Callable
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 
 from tools.bench.child import Meter, Task
-from tools.bench.events import NoRules, Note, see
-from tools.bench.pages import encoded, scorer
+from tools.bench.work import NoRules, Note, encoded, scorer, see
 
 MIB = 1024 * 1024
 WAIT_MS = 100

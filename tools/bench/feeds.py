@@ -11,8 +11,7 @@ from streams.local_kafka.broker import LocalKafka
 from streams.topology import Handler, Topic
 from tools.bench.assay_worker import handler_of, settings_for
 from tools.bench.child import Task
-from tools.bench.events import NOTES, note
-from tools.bench.pages import Record, load_pages, page_records
+from tools.bench.work import NOTES, Record, load_pages, note, page_records
 
 
 async def feed_pages(kafka: LocalKafka, times: int) -> Task:

@@ -4,7 +4,7 @@ Its pinned packages conflict with ours. It commits at its default interval.
 """
 
 from tools.bench.child import Meter, Task
-from tools.bench.pages import encoded, scorer
+from tools.bench.work import encoded, scorer
 
 MAX_BYTES = 14 * 1024 * 1024
 RUN_SECONDS = 600

@@ -6,10 +6,12 @@ the machine.
 """
 
 import argparse
+import asyncio
 import contextlib
 import json
 import logging
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -22,7 +24,7 @@ from tests.brokers import Brokers, may_mount
 from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
-from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
+from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
 from tools.faults.rounds import FAULTS
 from tools.faults.seeded import SITUATIONS
 
@@ -77,13 +79,19 @@ def main() -> int:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     # With --json the standard output has the summary alone.
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
-        summary = run_with_cleanup(run(options, here if options.bugs is None else options.bugs))
+        try:
+            summary = asyncio.run(run(options, here if options.bugs is None else options.bugs))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            sys.exit("interrupted")
     if options.json:
         print(json.dumps(summary))
     return 0 if summary["well"] else 1
 
 
 async def run(options: argparse.Namespace, bugs: list[str]) -> dict[str, Any]:
+    """The summary. SIGTERM ends it as Ctrl-C does, so that no worker, broker or mounted disk is left."""
+    if (task := asyncio.current_task()) is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     again = f"--brokers {options.brokers} --rounds {options.rounds} --seed {options.seed}"
     print(again, flush=True)
     results: list[RoundResult] = []

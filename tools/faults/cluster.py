@@ -8,10 +8,10 @@ import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -38,7 +38,6 @@ from tests.faults.ledger import Findings, Ledger
 from tests.processes import marked
 from tools.faults.worker_process import Worker, hold
 
-Result = TypeVar("Result")
 KEYS = 24
 PATIENCE_SECONDS = 60.0
 """After this time without a new output, the missing ones count as lost."""
@@ -373,17 +372,6 @@ async def cluster(brokers: Brokers, folder: Path, name: str, stage: str = "exact
         yield made
     finally:
         await made.close()
-
-
-def run_with_cleanup(work: Coroutine[Any, Any, Result]) -> Result:
-    """Runs the work. SIGTERM ends it as Ctrl-C does, so that no worker, broker or mounted disk is left."""
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return asyncio.run(work)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        print("interrupted", file=sys.stderr)
-        sys.exit(1)
 
 
 def wake(pids: Iterable[int], number: signal.Signals = signal.SIGCONT) -> None:

@@ -11,7 +11,7 @@ from tests.faults.chain import SESSION_SECONDS
 from tests.processes import freezes
 from tests.proxy import Weather
 from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, wake
-from tools.faults.points import AFTER_LOST_END, POINTS
+from tools.faults.worker import AFTER_LOST_END, POINTS
 from tools.faults.worker_process import Worker, hold
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]

@@ -6,8 +6,7 @@
 import sys
 
 from tests.rules import TREES
-from tools.training.by_site import section
-from tools.training.cases import read_cases
+from tools.training.cases import read_cases, section
 from tools.training.trees import nothing, write
 
 ABOUT = (

@@ -18,7 +18,7 @@ from streams.training.config import GrowthSection
 from tools import labelled
 from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import SETS, LabelledPage
-from tools.training.by_site import FOLDS
+from tools.training.cases import FOLDS
 from tools.training.trees import grow, nothing, write
 
 ABOUT = (
