@@ -50,3 +50,13 @@ def pages() -> Iterator[tuple[str, dict[str, Any]]]:
     for folder in sorted(DATA.iterdir()) if DATA.is_dir() else ():
         if (folder / "pages").is_dir():
             yield from ((folder.name, case) for case in cases(folder.name) if case.get("file"))
+
+
+def store(path: Path, section: Mapping[str, Any]) -> None:
+    """Writes what was learned from the pages."""
+    path.write_text(json.dumps(section, ensure_ascii=False, indent=0) + "\n", "utf-8")
+    print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def skipped() -> None:
+    print(f"skipped: no labelled pages below {DATA}; set DATA to where they are")

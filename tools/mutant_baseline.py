@@ -74,12 +74,11 @@ def main() -> int:
     action.add_argument("--draw", type=int, metavar="COUNT", help="draw a sample, run it, and write the list")
     action.add_argument("--again", action="store_true", help="run the listed mutants on today's code")
     parser.add_argument("--seed", default="43", help="of the sample")
-    parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="draw in modules below these paths")
     options = parser.parse_args()
     os.nice(10)
     covered = _covering() if options.draw or Path(".coverage").exists() else {}
     if options.draw:
-        jobs = list(_drawn(covered, options.seed, options.draw, tuple(options.only)))
+        jobs = list(_drawn(covered, options.seed, options.draw))
         found = Runner(jobs).run()
         files = [Path(test.split("::")[0]).name for test in found]
         kept = [replace(job.mutant, test=file) for job, file in zip(jobs, files, strict=True) if job.mutant]
@@ -190,12 +189,12 @@ def _fail_anyway(tests: Iterable[str]) -> int:
     return 2 if failing else 0
 
 
-def _drawn(covered: Lines, seed: str, count: int, below: tuple[str, ...]) -> Iterator[Job]:
+def _drawn(covered: Lines, seed: str, count: int) -> Iterator[Job]:
     """The sample among the lines that a test covers."""
     everything = [
         (mutant, covered[mutant.module][line])
         for path in sorted(covered)
-        if path.endswith(".py") and path.startswith(below) and not path.startswith(_SKIPPED)
+        if path.endswith(".py") and not path.startswith(_SKIPPED)
         for mutant, line in mutants_of(Path(path))
         if line in covered[path]
     ]
@@ -209,11 +208,10 @@ def _drawn(covered: Lines, seed: str, count: int, below: tuple[str, ...]) -> Ite
 
 
 def _is_change(mutant: Mutant) -> bool:
-    try:
+    with contextlib.suppress(SyntaxError):
         compile(_changed(Path(mutant.module).read_text("utf-8"), mutant), mutant.module, "exec")
-    except SyntaxError:
-        return False
-    return mutant.was != mutant.becomes
+        return mutant.was != mutant.becomes
+    return False
 
 
 def mutants_of(path: Path) -> Iterator[tuple[Mutant, int]]:

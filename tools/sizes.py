@@ -7,6 +7,7 @@ a reviewer sees.
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import tomllib
@@ -92,19 +93,15 @@ def larger(now: Mapping[str, list[int]], maxima: Mapping[str, list[int]]) -> lis
 
 def lowered(text: str, now: Mapping[str, list[int]]) -> str:
     """The file with the maxima of today where those are lower; packages that are gone leave it."""
-    lines = []
-    for line in text.splitlines():
-        name, separator, value = line.partition(" = ")
-        package = name.strip('"')
-        if separator and value.startswith("[") and value.endswith("]") and name.startswith('"'):
-            if package not in now:
-                continue
-            most = [int(number) for number in value.strip("[]").split(",")]
-            line = f"{name} = [{', '.join(str(min(pair)) for pair in zip(most, now[package], strict=True))}]"
-        elif name == "docs_words":
-            line = f"docs_words = {min(int(value), now['docs words'][1])}"
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+
+    def least(found: re.Match[str]) -> str:
+        package, python, others = found.groups()
+        sizes = now.get(package, [])
+        return f'"{package}" = [{min(int(python), sizes[0])}, {min(int(others), sizes[1])}]\n' if sizes else ""
+
+    text = re.sub(r'^"([^"\n]+)" = \[(\d+), (\d+)\]\n', least, text, flags=re.MULTILINE)
+    words = now["docs words"][1]
+    return re.sub(r"(?<=^docs_words = )\d+", lambda found: str(min(int(found[0]), words)), text, flags=re.MULTILINE)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main() -> int:
     options = _options()
     present = tuple(name for name in options.set if labelled.has(name))
     if not present:
-        print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
+        labelled.skipped()
         return 0
     for section, parts in SECTIONS.items():
         if asked := [part for part in parts if part in options.only]:

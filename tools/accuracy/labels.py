@@ -47,7 +47,6 @@ class LabelledPage:
 
     @property
     def place(self) -> str:
-        """The path of the page, to look at it."""
         return f"{self.set}/{self.case['file']}"
 
 

@@ -84,8 +84,7 @@ def persons(value: Any) -> tuple[str, ...]:
 
 def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
     """Whether at least one labelled person is among those answered."""
-    said = persons(answers)
-    return any(_same_person(label, answer) for label in labels for answer in said)
+    return any(_same_person(label, answer) for label in labels for answer in persons(answers))
 
 
 def matched_persons(labels: tuple[str, ...], answers: tuple[str, ...]) -> tuple[int, int, int]:

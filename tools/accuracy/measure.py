@@ -104,7 +104,10 @@ def _table(measure: Measure, found: Found) -> str:
     cells = {place: [*measure.figures(values, len(found[place]))] for place, values in known.items() if values}
     if not measure.across:
         texts = [*measure.group, *([measure.by] if measure.by else ())]
-        rows = [[*_names(*place, measure), *figures] for place, figures in cells.items()]
+        rows = []
+        for (row, name), figures in cells.items():
+            names = row if isinstance(row, tuple) else (row,)
+            rows.append([*names[: len(measure.group)], *([name] if measure.by else ()), *figures])
         return markdown(measure.name, [*texts, *measure.heads], rows, texts=len(texts))
     who = [name for name in measure.contestants if any(name == asked for _, asked in cells)]
     rows = [
@@ -112,8 +115,3 @@ def _table(measure: Measure, found: Found) -> str:
         for row in dict.fromkeys(row for row, _ in cells)
     ]
     return markdown(measure.name, [*measure.group, *measure.heads, *who], rows)
-
-
-def _names(row: Any, contestant: str, measure: Measure) -> list[object]:
-    names = row if isinstance(row, tuple) else (row,)
-    return [*names[: len(measure.group)], *([contestant] if measure.by else ())]

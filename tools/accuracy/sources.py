@@ -1,6 +1,6 @@
 """The lists of sources: the size of the shipped ones, and what the product says of each public list without it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -31,13 +31,13 @@ Article = tuple[str, int, Source, Label, Label]
 def lists_table() -> str:
     """The shipped entries by kind."""
     sources = shipped_rules(ScorePageRules).sources
-    entries, countries = Counter[str](), dict[str, set[str]]()
+    entries, countries = Counter[str](), defaultdict[str, set[str]](set)
     for _, listed_as, country, _ in sources.entries():
         entries[listed_as] += 1
-        countries.setdefault(listed_as, set()).add(country)
+        countries[listed_as].add(country)
     heads = ["kind", "tag", "reason", "tier", "entries", "countries"]
     rows: list[list[object]] = [
-        [f"`{name}`", kind.tag or "–", kind.reason, kind.tier, entries[name], len(countries.get(name, set()) - {"int"})]
+        [f"`{name}`", kind.tag or "–", kind.reason, kind.tier, entries[name], len(countries[name] - {"int"})]
         for name, kind in sorted(sources.kinds.items(), key=lambda item: item[1].tier)
     ]
     everywhere = set().union(*countries.values()) - {"int"}
@@ -55,13 +55,13 @@ async def measures(_: Setup) -> Measures:
     rules = shipped_rules(ScorePageRules)
     shipped = rules.compiled_sources
     rated = {case["domain"]: case["score"] for case in cases(SET)}
-    domains: dict[tuple[str, str], list[str]] = {}
+    domains = defaultdict[tuple[str, str], list[str]](list)
     for public in shipped.public:
         for value, _domain, named in read_groups(public.domains):
             kind = public.kinds[value] if public.kinds[value] in (CONTESTED, DISPUTED) else PRAISED
-            domains.setdefault((public.name, kind), []).extend(named)
+            domains[public.name, kind].extend(named)
     for case in cases(SET):
-        domains.setdefault((SET, _KINDS.get(case["category"], CONTESTED)), []).append(case["domain"])
+        domains[SET, _KINDS.get(case["category"], CONTESTED)].append(case["domain"])
 
     @cache
     def without(name: str) -> SourceRules:
@@ -104,7 +104,6 @@ Each list without itself: AUC {auc:.3f} of praised and contested domains.
 
 
 def _article(domain: str, sources: SourceRules, rules: ScorePageRules) -> tuple[int, Source, Label]:
-    """Score, source and label of the article at a domain."""
     source = source_at(f"https://{domain}/", None, "", sources)
     score = score_trust(source.base_score, "", _ARTICLE, rules.trust_points.points).total
     return score, source, label_of(score, source.tier, rules.trust_labels.thresholds, source.standing)

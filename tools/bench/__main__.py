@@ -60,7 +60,7 @@ def main() -> int:
     """Measures; returns 0 also where there is nothing to measure on, 1 where a run did not do its work."""
     options = _options()
     if not labelled.has(SET):
-        print(f"skipped: no {SET} below {labelled.DATA}; set DATA to a folder of labelled pages")
+        labelled.skipped()
         return 0
     try:
         results = asyncio.run(measure(options))

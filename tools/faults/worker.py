@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -187,11 +188,11 @@ async def work(options: argparse.Namespace) -> int:
     arm = Arm(options.fail)
     journal = Journal(Path(options.journal), arm.passed)
     settings = settings_of(options.bootstrap, options.prefix)
-    application = Application(settings, HANDLERS, services=journal, commits=_Commits(MODES[options.stage], arm))
+    commits = partial(armed_commits, arm=arm, transactional=MODES[options.stage])
+    application = Application(settings, HANDLERS, services=journal, commits=commits)
     arm_pool(arm, application.pool)
     starting = asyncio.ensure_future(application.start())
-    stopping = asyncio.ensure_future(stop.wait())
-    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait((starting, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
         return 0
@@ -214,45 +215,32 @@ async def work(options: argparse.Namespace) -> int:
     return 1
 
 
-class _Commits:
+def armed_commits(
+    settings: Settings, group: str, clock: Clock, observer: PipelineMetrics, *, arm: Arm, transactional: bool
+) -> CommitterFactory:
     """Makes committers whose producers have fail points."""
+    kafka, full_name = settings.kafka, settings.kafka.topic_prefix + group
 
-    def __init__(self, transactional: bool, arm: Arm) -> None:
-        self._transactional = transactional
-        self._arm = arm
+    class Armed(commit.Committer):
+        """Tells the arm that a commit is under way, and notes the transaction in each of its records."""
 
-    def __call__(self, settings: Settings, group: str, clock: Clock, observer: PipelineMetrics) -> CommitterFactory:
-        kafka, arm, transactional = settings.kafka, self._arm, self._transactional
-        full_name = kafka.topic_prefix + group
+        async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
+            arm.committing += 1
+            try:
+                await super()._write(with_transaction(outputs, uuid4().hex) if transactional else outputs, next_offset)
+            finally:
+                arm.committing -= 1
 
-        class Armed(commit.Committer):
-            """Tells the arm that a commit is under way, and notes the transaction in each of its records."""
+    def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
+        options = producer_options(kafka, transactional_id(full_name, partition) if transactional else None, group)
+        return Armed(
+            partition,
+            consumer if transactional else MortalConsumer(arm, consumer),
+            RecordWriter(lambda: MortalProducer(arm, **options), kafka.transaction_timeout_seconds),
+            clock, observer, group=full_name, topic_prefix=kafka.topic_prefix, transactional=transactional,
+        )  # fmt: skip
 
-            async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-                arm.committing += 1
-                try:
-                    await super()._write(
-                        with_transaction(outputs, uuid4().hex) if transactional else outputs, next_offset
-                    )
-                finally:
-                    arm.committing -= 1
-
-        def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
-            own_id = transactional_id(full_name, partition) if transactional else None
-            options = producer_options(kafka, own_id, group)
-            committer: Committer = Armed(
-                partition,
-                consumer if transactional else MortalConsumer(arm, consumer),
-                RecordWriter(lambda: MortalProducer(arm, **options), kafka.transaction_timeout_seconds),
-                clock,
-                observer,
-                group=full_name,
-                topic_prefix=kafka.topic_prefix,
-                transactional=transactional,
-            )
-            return committer
-
-        return make
+    return make
 
 
 if __name__ == "__main__":

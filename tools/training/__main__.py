@@ -3,11 +3,10 @@
 ``python -m tools.accuracy --only results`` measures what trees find that saw no page of the same site.
 """
 
-import sys
-
 from tests.rules import TREES
+from tools import labelled
 from tools.training.cases import read_cases, section
-from tools.training.trees import nothing, write
+from tools.training.trees import write
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
@@ -17,11 +16,7 @@ ABOUT = (
 )
 
 
-def main() -> int:
-    if not (cases := list(read_cases())):
-        return nothing()
-    return write(TREES, ABOUT.format(sets=", ".join(dict.fromkeys(case.set for case in cases))), section(cases))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+if cases := list(read_cases()):
+    write(TREES, ABOUT.format(sets=", ".join(dict.fromkeys(case.set for case in cases))), section(cases))
+else:
+    labelled.skipped()

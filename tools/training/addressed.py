@@ -10,7 +10,6 @@ import ast
 import json
 import random
 import re
-import sys
 from base64 import b85encode
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -320,7 +319,7 @@ def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, 
     return limits
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
     parser.add_argument("--attacks", type=Path, help="a folder with unpacked packages")
     parser.add_argument("--left-out", default="-", help="a package that is only measured; nothing is written")
@@ -333,7 +332,7 @@ def main() -> int:
         scores[own] = rows.scores(rows.fitted(number))[own]
     limits = report(rows, scores, options.left_out)
     if options.left_out != "-":
-        return 0
+        return
     weights = rows.fitted()
     step = float(np.abs(weights[:-1]).max()) / 127
     stored = b85encode(np.round(weights[:-1] / step).astype(np.int8).tobytes()).decode()
@@ -343,8 +342,7 @@ def main() -> int:
     section |= {"anchor": judge.anchor, "worth": judge.worth, "telling": judge.telling, "weights": stored}
     ADDRESSED.write_text(json.dumps(section, ensure_ascii=False) + "\n", "utf-8")
     print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,9 +3,7 @@
 A page gives at most ``MOST_LINES`` paragraphs, so that a long one does not decide alone.
 """
 
-import json
 import math
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -27,7 +25,7 @@ UNSEEN = 500
 """Paragraphs that a language is taken to have besides: a few pages of a language show little of its words."""
 
 
-def main() -> int:
+def main() -> None:
     pages, paragraphs = 0, Counter[str]()
     having: defaultdict[str, Counter[str]] = defaultdict(Counter)
     sites: defaultdict[str, set[str]] = defaultdict(set)
@@ -45,8 +43,8 @@ def main() -> int:
                 for term in terms:
                     sites[term].add(host_of(labelled.address(case)))
     if not pages:
-        print("skipped: no labelled pages; set DATA to where they are")
-        return 0
+        labelled.skipped()
+        return
     languages = {
         language: _levels(having[language], number, sites)
         for language, number in paragraphs.most_common()
@@ -54,9 +52,7 @@ def main() -> int:
     }
     about = ABOUT.format(paragraphs=paragraphs.total(), pages=pages, day=f"{datetime.now(UTC):%Y-%m-%d}")
     written = {"about": about, "paragraphs": max(paragraphs.values()), "languages": languages}
-    WORD_FREQUENCIES.write_text(json.dumps(written, ensure_ascii=False, indent=0) + "\n", "utf-8")
-    print(f"{', '.join(languages)}: {WORD_FREQUENCIES.stat().st_size} bytes; {about}")
-    return 0
+    labelled.store(WORD_FREQUENCIES, written)
 
 
 def _levels(counts: Counter[str], paragraphs: int, sites: Mapping[str, set[str]]) -> list[str]:
@@ -68,4 +64,4 @@ def _levels(counts: Counter[str], paragraphs: int, sites: Mapping[str, set[str]]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,7 +19,7 @@ from tools import labelled
 from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import SETS, LabelledPage
 from tools.training.cases import FOLDS
-from tools.training.trees import grow, nothing, write
+from tools.training.trees import grow, write
 
 ABOUT = (
     "Gradient-boosted trees over counts and distances of {what} on labelled public pages; no text or address of a page "
@@ -75,11 +75,12 @@ class Task:
             found |= {page.label.place: page.answer([forest.scores(one)[0] for one in page.measures]) for page in asked}
         return found
 
-    def run(self) -> int:
+    def run(self) -> None:
         if not (known := self._known()):
-            return nothing()
+            labelled.skipped()
+            return
         sets = ", ".join(dict.fromkeys(page.label.set for page in known))
-        return write(self.path, ABOUT.format(what=self.what, sets=sets), self._grown(known))
+        write(self.path, ABOUT.format(what=self.what, sets=sets), self._grown(known))
 
     def _known(self) -> list[Page]:
         return [page for name in SETS if labelled.has(name) for page in self.read(name)]

@@ -3,7 +3,6 @@
 A word that is mostly in small letters inside of sentences is no name. One that often follows "to" is a verb.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -47,21 +46,15 @@ def main() -> None:
     written = {"about": ABOUT, "common": " ".join(sorted(common)), "verbs": " ".join(sorted(verbs))}
     written["nouns_and_verbs"] = " ".join(sorted(both))
     section = {"languages": {"en": {"known": written}}}
-    WORDS.write_text(json.dumps(section, ensure_ascii=False, indent=0) + "\n", "utf-8")
-    print(f"{WORDS}: {len(common)} words, {len(verbs)} verbs")
+    labelled.store(WORDS, section)
 
 
 def texts() -> Iterator[str]:
     """The texts of the sets, and of every labelled page."""
     for folder, case in labelled.pages():
         yield _MARKUP.sub("\n", labelled.body(folder, case).decode("utf-8", "replace"))
-    for case in (case for name in SETS for case in labelled.cases(name)):
-        yield from (
-            text
-            for value in case.values()
-            for text in (value if isinstance(value, list) else [value])
-            if isinstance(text, str)
-        )
+    for value in (value for name in SETS for case in labelled.cases(name) for value in case.values()):
+        yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ has. Each page of a type counts the same, and each type more, the more pages of 
 
 import random
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from tools import labelled
 from tools.accuracy.contestants import ask_assay
 from tools.accuracy.labels import PAGES, TEXTS
 from tools.accuracy.matching import WEIGHTS
-from tools.training.trees import grow, nothing, write
+from tools.training.trees import grow, write
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
@@ -59,10 +58,6 @@ class Page:
     measures: list[dict[str, float]]
     shares: list[float]
     weights: list[float]
-
-
-def main() -> int:
-    return write(CONTENT_TREES, ABOUT, section(_pages())) if labelled.has(TEXTS) else nothing()
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -193,13 +188,9 @@ def _measured(case: Mapping[str, Any]) -> Page | None:
     return Page(
         case,
         rows,
-        [_sum(wanted, place.numbers) / (_sum(lengths, place.numbers) or 1) for place in places],
+        [sum(wanted[n] for n in place.numbers) / (sum(lengths[n] for n in place.numbers) or 1) for place in places],
         [place.characters / total + 0.1 / len(places) for place in places],
     )
-
-
-def _sum(values: Sequence[float], numbers: Sequence[int]) -> float:
-    return sum(values[number] for number in numbers)
 
 
 def _matcher(reference: str) -> Any:
@@ -231,4 +222,7 @@ def _reading() -> PageReadingSection:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if labelled.has(TEXTS):
+        write(CONTENT_TREES, ABOUT, section(_pages()))
+    else:
+        labelled.skipped()

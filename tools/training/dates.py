@@ -6,7 +6,6 @@ on one source. Shown days of pages without a labelled date are wrong, if no meta
 """
 
 import random
-import sys
 from collections.abc import Iterator
 
 from handlers.html.published_date import Candidate, candidates, choose, measured
@@ -57,4 +56,4 @@ DATES = Task(
 )
 
 if __name__ == "__main__":
-    sys.exit(DATES.run())
+    DATES.run()

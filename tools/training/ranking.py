@@ -16,7 +16,6 @@ import asyncio
 import hashlib
 import math
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -46,6 +45,7 @@ from streams.training.grade import Group, is_held_out, ndcg_at, normalized, reci
 from streams.training.join import as_floats
 from streams.training.model_files import SHIPPED_MANIFEST, write_model
 from streams.training.train import Grown, grow
+from tools import labelled
 from tools.accuracy.judges import Judge, offline_judge
 from tools.accuracy.ranking import TOP, TOP_TRUST, answer, build, rules_of
 from tools.accuracy.ranking_sets import Document, RankingSet, ranking_sets
@@ -184,14 +184,14 @@ Order = Callable[[Case], NDArray[np.floating]]
 """What a case's results are ordered by, the highest first."""
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.training.ranking", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
     options = parser.parse_args()
     sets = list(ranking_sets())
     if not sets:
-        print("skipped: no labelled pages; set DATA to where they are")
-        return 0
+        labelled.skipped()
+        return
     seen, new = (
         asyncio.run(served([half(whole, held_out=held_out) for whole in sets], offline_judge()))
         for held_out in (False, True)
@@ -202,7 +202,6 @@ def main() -> int:
     print("\n".join(figures))
     if not options.evaluate:
         write(grown, seen, figures)
-    return 0
 
 
 def grow_on(cases: Sequence[Case], *, hidden: bool = False) -> Grown:
@@ -250,25 +249,20 @@ def judge(cases: Sequence[Case], orders: Mapping[str, Order]) -> list[str]:
 
 
 def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
-    queries = len({case.query for case in cases})
-    model = as_model(grown, f"{queries:,} queries for known items on public labelled pages, see card.md; generated.")
-    folder = SHIPPED_MANIFEST.parent
-    shutil.rmtree(folder, ignore_errors=True)
-    write_model(folder, model.manifest, grown.model, card(model.manifest, grown, cases, figures))
-    print(f"{folder}: {model.manifest.name} {model.manifest.version}, {len(grown.model):,} bytes")
-
-
-def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> str:
-    """The model's card, with one line of counts of its training data."""
     queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
+    about = f"{queries:,} queries for known items on public labelled pages, see card.md; generated."
+    manifest, folder = as_model(grown, about).manifest, SHIPPED_MANIFEST.parent
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.model_dump().items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
-    return CARD.read_text("utf-8").format(
+    card = CARD.read_text("utf-8").format(
         name=manifest.name, version=manifest.version, objective=OBJECTIVES[manifest.phase], queries=queries,
         answers=len(cases), shown=shown, known=KNOWN, most=MOST, half=HALF, held_out=HELD_OUT, seed=SEED, growth=growth,
         figures="\n".join(figures), features=SHOWN, rows=rows, licence=manifest.licence,
     )  # fmt: skip
+    shutil.rmtree(folder, ignore_errors=True)
+    write_model(folder, manifest, grown.model, card)
+    print(f"{folder}: {manifest.name} {manifest.version}, {len(grown.model):,} bytes")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

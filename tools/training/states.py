@@ -4,9 +4,7 @@ Lines that say something are written (``states.txt``). Lines that say nothing ar
 and the titles of the labelled pages. ``docs/states.md`` measures them on other pages.
 """
 
-import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -48,13 +46,10 @@ class Row(NamedTuple):
     weight: float
 
 
-def main() -> int:
+def main() -> None:
     section = fitted([*written(), *of_pages()])
     about = ABOUT.format(pages=sum(1 for _ in labelled.pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
-    document = json.dumps({"about": about, **section.model_dump(exclude={"about"})}, ensure_ascii=False, indent=0)
-    NOTICES.write_text(document + "\n", "utf-8")
-    print(f"{NOTICES.name}: {NOTICES.stat().st_size} bytes, {len(section.weights)} weights")
-    return 0
+    labelled.store(NOTICES, {"about": about, **section.model_dump(exclude={"about"})})
 
 
 def written() -> Iterator[Row]:
@@ -117,4 +112,4 @@ def fitted(rows: Sequence[Row]) -> NoticesSection:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -24,18 +24,12 @@ _UNREACHABLE = 1e9
 """A threshold that no measure exceeds: where a tree has no node at this place."""
 
 
-def write(path: Path, about: str, grown: dict[str, Any]) -> int:
+def write(path: Path, about: str, grown: dict[str, Any]) -> None:
     """Writes grown trees with today's date, one tree a line: a change of the trees is a change of lines."""
     section = {"about": f"{about} {datetime.now(UTC):%Y-%m-%d}."} | grown
     text = json.dumps(section, ensure_ascii=False, separators=(",", ":"))
     path.write_text(text.replace('{"of"', '\n{"of"').replace('],"start"', '],\n"start"') + "\n", "utf-8")
     print(f"{path.name}: {path.stat().st_size} bytes")
-    return 0
-
-
-def nothing() -> int:
-    print("skipped: no labelled pages; set DATA to where they are")
-    return 0
 
 
 def grow(
