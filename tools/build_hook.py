@@ -38,7 +38,6 @@ class BelowOneName(BuildHookInterface[Any]):
         return [*self.metadata.core.dependencies, "mypy[mypyc]>=2.4"] if LEVEL else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Writes the copies into a folder of its own."""
         if version == "editable" or self.target_name != "wheel":
             return
         self._copies = tempfile.TemporaryDirectory()

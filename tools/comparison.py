@@ -22,7 +22,6 @@ _ACCURACY = ROOT / "docs" / "accuracy.md"
 
 
 def main() -> int:
-    """Prints the table, and puts it into the docs with ``--write``."""
     if not labelled.has(PAGES) or not versions():
         print("skipped: it needs the labelled pages (DATA) and the packages of `make comparison`")
         return 0

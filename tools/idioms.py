@@ -127,7 +127,6 @@ def _files(paths: list[str]) -> list[str]:
 
 
 def main(paths: list[str]) -> int:
-    """Prints each idiom with its place, and returns 1 if there is any, else 0."""
     found = 0
     for name in _files(paths):
         for number, idiom, advice in idioms_in(name, Path(name).read_text("utf-8")):

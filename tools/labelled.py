@@ -12,7 +12,6 @@ DATA = Path(os.environ.get("DATA", "../shared/data"))
 
 
 def has(name: str) -> bool:
-    """Whether a set is here."""
     return (DATA / name).is_dir()
 
 
@@ -30,7 +29,6 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def body(name: str, case: Mapping[str, Any]) -> bytes:
-    """The page of a case, as fetched."""
     data = (DATA / name / case["file"]).read_bytes()
     return gzip.decompress(data) if case["file"].endswith(".gz") else data
 

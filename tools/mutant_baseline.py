@@ -190,7 +190,6 @@ def _fail_anyway(tests: Iterable[str]) -> int:
 
 
 def _drawn(covered: Lines, seed: str, count: int) -> Iterator[Job]:
-    """The sample among the lines that a test covers."""
     everything = [
         (mutant, covered[mutant.module][line])
         for path in sorted(covered)

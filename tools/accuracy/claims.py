@@ -39,7 +39,6 @@ class Pair(NamedTuple):
 
 
 async def measures(setup: Setup) -> Measures:
-    """A table of every set that is here, and one of facts without a partner."""
     pairs = {name: list(pairs_of(name)) for name in (*SETS, OWN) if name == OWN or labelled.has(name)}
     yield Measure(
         name="### Self-contained claims: pairwise accuracy and scores", cases=pairs, by="judge", figures=_figures,

@@ -66,7 +66,6 @@ def versions() -> str | None:
 
 
 def answers(pages: Iterable[LabelledPage]) -> list[tuple[LabelledPage, Answers]]:
-    """Every page with the answers of all who take part."""
     pages = list(pages)
     others = _others(pages) if versions() else [{} for _ in pages]
     return [

@@ -98,12 +98,10 @@ def is_let_through(case: Case, event: ScoredPage) -> bool:
 
 
 def is_flagged(event: ScoredPage) -> bool:
-    """Whether a page is said to address a model."""
     return event.injection_suspected is not None or any(one.outcome == "quarantined" for one in event.hidden_text)
 
 
 async def measures(setup: Setup) -> Measures:
-    """The written cases or those of a file by kind, and false alarms on all labelled pages."""
     cases: dict[str, list[Case]] = {} if setup.cases else {kind: [] for kind in KINDS}
     for case in read_cases(setup.cases) if setup.cases else written_cases():
         cases.setdefault(case.kind, []).append(case)
@@ -146,7 +144,6 @@ def _seen(event: ScoredPage | None) -> list[str]:
 
 
 def _outcomes(case: Case, event: ScoredPage) -> list[str]:
-    """The columns in which a case counts."""
     if not case.instructs:
         return ["ordinary", *(["falsely flagged"] if is_flagged(event) else [])]
     found = not is_let_through(case, event) if case.hidden else event.injection_suspected is not None

@@ -96,7 +96,6 @@ async def decide(judge: Judge, handler: str, event: Event, rules: Rules) -> Outc
 
 
 def p95(values: Sequence[float]) -> float:
-    """The value that 95 of a hundred do not exceed."""
     return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
 
 

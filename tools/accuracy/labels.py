@@ -51,7 +51,6 @@ class LabelledPage:
 
 
 def pages(name: str) -> Iterator[LabelledPage]:
-    """The labelled pages of a set, in its order."""
     for case in labelled.cases(name):
         if case.get("file"):
             labels = {label: _label(label, field, case) for label, field in _FIELDS[name].items()}

@@ -58,7 +58,6 @@ def weighted(means: Mapping[str, float]) -> float:
 
 
 def same_text(label: str, answer: str | None) -> bool:
-    """Whether two titles or names of sites are the same but for how they are written."""
     return answer is not None and plain(label) == plain(answer)
 
 

@@ -39,7 +39,6 @@ Counted = tuple[int, int, int]
 
 @cache
 def answered(sets: tuple[str, ...] = SETS) -> list[tuple[LabelledPage, Answers]]:
-    """All pages of some sets with the answers of all who take part."""
     asked = answers([page for name in sets if has(name) for page in pages(name)])
     for page, given in asked:
         if given[ASSAY].failed:

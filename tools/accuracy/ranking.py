@@ -128,7 +128,6 @@ def switches() -> dict[str, dict[str, Any]]:
 
 
 def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
-    """The shipped rules with these keys of the section, and of others, changed."""
     settings = load_settings(ranking=dict(section), **others)
     return settings.rules(RankResultsRules)
 

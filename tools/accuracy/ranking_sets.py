@@ -28,8 +28,6 @@ T = TypeVar("T")
 
 
 class Document(NamedTuple):
-    """A page that is indexed."""
-
     url: str
     body: bytes
 

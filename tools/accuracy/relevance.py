@@ -37,7 +37,6 @@ class Case(NamedTuple):
 
 
 async def measures(setup: Setup) -> Measures:
-    """Every judge, and the count, on every group of cases."""
     asked = setup.judged(judged)
     asked["contestants"]["half of the terms shared"] = shared
     yield Measure(
@@ -67,13 +66,11 @@ def groups() -> dict[str, list[Case]]:
 
 
 def shared(case: Case) -> bool:
-    """Whether half of the query's terms are in the page."""
     units = units_of(case.query, shipped_rules(JudgeRelevanceRules).queries.patterns.stop_words, {})
     return share_met(units, WordText(f"{case.title}\n{case.summary}")) >= 0.5
 
 
 async def judged(judge: Judge, case: Case) -> bool | None:
-    """What a judge says through the handler; None where it was not to be had."""
     rules = shipped_rules(JudgeRelevanceRules)
     source = RelevanceRequested(
         request_id="r", query=case.query, url="https://case.invalid/", title=case.title, content=case.summary

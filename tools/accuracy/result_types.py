@@ -35,7 +35,6 @@ Answers = dict[str, ResultType]
 
 
 async def measures(_: Setup) -> Measures:
-    """Whole pages and texts by both classifiers, by set, and less than that."""
     answered = _answered()
     sets: dict[str, list[Any]] = {}
     for case, answers in answered:
@@ -69,7 +68,6 @@ def _answered() -> list[tuple[Case, Answers]]:
 
 
 def _given(case: Case) -> dict[str, RetrievedContent]:
-    """A case as a page and as a text, and with less than that."""
     given = {name: content(case.set, case.source, with_html=name == PAGE) for name in (PAGE, TEXT)}
     html = given[PAGE].html or ""
     given |= {name: given[of].model_copy(update=dict(less)) for name, (of, less) in _MADE_WORSE.items()}

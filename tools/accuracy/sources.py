@@ -29,7 +29,6 @@ Article = tuple[str, int, Source, Label, Label]
 
 
 def lists_table() -> str:
-    """The shipped entries by kind."""
     sources = shipped_rules(ScorePageRules).sources
     entries, countries = Counter[str](), defaultdict[str, set[str]](set)
     for _, listed_as, country, _ in sources.entries():

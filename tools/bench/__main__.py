@@ -21,8 +21,7 @@ from streams.local_kafka.broker import LocalKafka
 from tools import labelled
 from tools.bench import runs
 from tools.bench.child import Task
-from tools.bench.feeds import feed_notes, feed_pages
-from tools.bench.runs import Run
+from tools.bench.runs import Run, feed_notes, feed_pages
 from tools.bench.work import SET
 from tools.table import machine, markdown, marks, write
 

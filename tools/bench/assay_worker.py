@@ -26,7 +26,6 @@ RUN_SECONDS = 1800
 
 
 def settings_for(bootstrap: str, prefix: str, **sections: Any) -> Settings:
-    """The shipped settings on a given Kafka, without HTTP."""
     kafka = {"bootstrap_servers": bootstrap, "topic_prefix": prefix}
     return load_settings(kafka=kafka, http={"enabled": False}, **sections)
 

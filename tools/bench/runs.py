@@ -1,4 +1,7 @@
-"""Measured processes: the measuring process starts them, one contestant at a time, and samples their memory."""
+"""Measured processes: the measuring process starts them, one contestant at a time, and samples their memory.
+
+The measuring process writes the records to Kafka before it.
+"""
 
 import asyncio
 import contextlib
@@ -7,15 +10,53 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.structs import OffsetAndMetadata
 
-from tools.bench.assay_worker import handler_of
+from streams.kafka.clients import connection, make_producer, opened
+from streams.kafka.topics import create_topics
+from streams.local_kafka.broker import LocalKafka
+from streams.topology import Handler, Topic
+from tools.bench.assay_worker import handler_of, settings_for
 from tools.bench.child import Task
-from tools.bench.feeds import rewind
+from tools.bench.work import NOTES, Record, load_pages, note, page_records
+
+
+async def feed_pages(kafka: LocalKafka, times: int) -> Task:
+    return await _fed(kafka, f"pages{times}.", handler_of(""), page_records(load_pages(), times))
+
+
+async def feed_notes(kafka: LocalKafka, count: int) -> Task:
+    return await _fed(kafka, f"notes{count}.", handler_of(NOTES), ((*note(number), []) for number in range(count)))
+
+
+async def _fed(kafka: LocalKafka, prefix: str, handler: Handler, records: Iterable[Record]) -> Task:
+    settings = settings_for(kafka.bootstrap_servers, prefix).kafka
+    source: Topic = handler.consumes
+    target: Topic = handler.emits[0]
+    await create_topics(settings, topics=(source, target), handlers=(handler,))
+    count = 0
+    async with opened(make_producer(settings, None, "bench")) as producer:
+        for key, value, headers in records:
+            await producer.send(prefix + source.name, value, key=key, headers=headers)
+            count += 1
+    return Task("", kafka.bootstrap_servers, prefix, source.name, target.name, count, kafka.pid or 0)
+
+
+async def rewind(feed: Task, group: str) -> None:
+    """Sets a group that has no members back to the beginning of a feed, so that it reads it once more."""
+    settings, topic = settings_for(feed.bootstrap, feed.prefix).kafka, handler_of(feed.source).consumes
+    partitions = [TopicPartition(feed.prefix + topic.name, number) for number in range(topic.partitions)]
+    options = connection(settings) | {"group_id": feed.prefix + group, "enable_auto_commit": False}
+    async with opened(AIOKafkaConsumer(**options)) as consumer:
+        consumer.assign(partitions)
+        await consumer.commit({partition: OffsetAndMetadata(0, "") for partition in partitions})
+
 
 ROOT = Path(__file__).parent.parent.parent
 RUN_SECONDS = 1800
@@ -30,7 +71,6 @@ class RunFailedError(Exception):
 
 
 async def assay(feed: Task, delivery: str, children: int = 0) -> Run:
-    """The pipeline over a feed, with so many child processes."""
     await rewind(feed, handler_of(feed.source).group)
     run = await run_one("assay_worker", replace(feed, mode=delivery, children=children))
     if run["records"] != feed.records or run.get("retry", 0):
@@ -49,12 +89,10 @@ async def quix(feed: Task) -> Run:
 
 
 async def alone(mode: str) -> Run:
-    """A function on pages in memory."""
     return await run_one("alone_worker", Task(mode))
 
 
 async def run_one(module: str, task: Task, python: Path | None = None) -> Run:
-    """One measured process to its end."""
     process = await asyncio.create_subprocess_exec(
         *(str(python or sys.executable), "-m", f"tools.bench.{module}", json.dumps(asdict(task))),
         stdout=asyncio.subprocess.PIPE,

@@ -33,7 +33,6 @@ class NoRules(Rules):
 
 
 def see(note: Note, rules: Rules) -> Emit:
-    """One small event for each note."""
     return Emit((Seen(note_id=note.note_id, length=len(note.text)),))
 
 

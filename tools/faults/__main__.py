@@ -25,8 +25,7 @@ from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster
-from tools.faults.rounds import FAULTS
-from tools.faults.seeded import SITUATIONS
+from tools.faults.rounds import FAULTS, SITUATIONS
 
 EVERY_FAULT = FAULTS | FAULTS_OF_THREE
 _TRIES = 3

@@ -124,7 +124,6 @@ class Cluster:
 
     @property
     def staying(self) -> list[Worker]:
-        """The workers that have not been asked to end."""
         return [worker for worker in self.workers if not worker.leaving]
 
     async def keep(self, count: int) -> list[Worker]:
@@ -148,7 +147,6 @@ class Cluster:
             await self.dismiss(worker)
 
     def bury(self) -> None:
-        """Forgets workers that have ended."""
         for worker in [worker for worker in self.workers if not worker.alive]:
             self.workers.remove(worker)
             # A frozen worker reports a stall for a moment when it wakes; `assay run` exits after a second of it.
@@ -270,7 +268,6 @@ class Cluster:
         await (producer.abort_transaction() if abort else producer.commit_transaction())
 
     async def flushed(self) -> None:
-        """Waits until everything fed is with the broker."""
         assert self._producer is not None
         await self._producer.flush()
 

@@ -26,7 +26,6 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs or is frozen."""
         return self.process.returncode is None
 
     @property

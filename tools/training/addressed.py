@@ -65,7 +65,6 @@ class Text(NamedTuple):
 
 
 def wordings(what: str) -> Iterator[tuple[str, str]]:
-    """The written texts, each with its group."""
     for group, lines in yaml.safe_load(WRITTEN.read_text("utf-8"))[what].items():
         yield from ((group, line) for line in lines.split(" || "))
 

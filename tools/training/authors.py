@@ -19,7 +19,6 @@ _UNLABELLED = 0.4
 
 
 def _read(name: str) -> Iterator[Page]:
-    """The pages of a set whose authors are looked for, with what each teaches."""
     for label in pages(name):
         for page, words in asked_of(label, "find_credit", Credit()):
             found = candidates(page, words)

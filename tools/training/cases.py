@@ -72,7 +72,6 @@ class Case:
 
 
 def read_cases() -> Iterator[Case]:
-    """Every labelled page of the sets that are here."""
     rules = shipped_rules(ClassifyResultsRules)
     for name in (*EVALUATED, *HELPING):
         for case in labelled.cases(name) if labelled.has(name) else ():

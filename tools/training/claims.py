@@ -50,7 +50,6 @@ def main() -> None:
 
 
 def texts() -> Iterator[str]:
-    """The texts of the sets, and of every labelled page."""
     for folder, case in labelled.pages():
         yield _MARKUP.sub("\n", labelled.body(folder, case).decode("utf-8", "replace"))
     for value in (value for name in SETS for case in labelled.cases(name) for value in case.values()):

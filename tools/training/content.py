@@ -130,7 +130,6 @@ def _end(text: str, tag: str) -> int:
 
 
 def _filler(draw: random.Random, length: int) -> str:
-    """Words of random letters."""
     filler: list[str] = []
     while length > 0:
         filler.append("".join(draw.choices("etaoinshr", k=draw.randint(2, 9))))

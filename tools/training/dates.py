@@ -21,7 +21,6 @@ _SHARE_KEPT = 0.6
 
 
 def _read(name: str) -> Iterator[Page]:
-    """The pages of a set on which a date is found, with what each teaches."""
     for label in pages(name):
         for page, words in asked_of(label, "find_date"):
             found = candidates(page, words)

@@ -59,7 +59,6 @@ def written() -> Iterator[Row]:
 
 
 def of_pages() -> Iterator[Row]:
-    """Some sentences of each labelled page with content, and the titles."""
     reader = shipped_rules(ScorePageRules).pages
     draw, seen = random.Random(7), set[str]()
     for folder, case in labelled.pages():
