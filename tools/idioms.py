@@ -89,14 +89,11 @@ def _given_names(text: str) -> Iterator[tuple[int, str]]:
     """Names that a file gives to variables, arguments, functions and classes, and that are no nouns or verbs."""
     for node in ast.walk(ast.parse(text)):
         match node:
-            case ast.Name(id=given, ctx=ast.Store()) | ast.arg(arg=given):
-                pass
-            case ast.FunctionDef(name=given) | ast.AsyncFunctionDef(name=given) | ast.ClassDef(name=given):
-                pass
-            case _:
-                continue
-        if _NO_NAMES.fullmatch(given):
-            yield node.lineno, given
+            case (
+                ast.Name(id=given, ctx=ast.Store()) | ast.arg(arg=given)
+                | ast.FunctionDef(name=given) | ast.AsyncFunctionDef(name=given) | ast.ClassDef(name=given)
+            ) if _NO_NAMES.fullmatch(given):  # fmt: skip
+                yield node.lineno, given
 
 
 def _is_test(name: str) -> bool:
@@ -111,11 +108,10 @@ def _test_names(text: str) -> list[tuple[int, str]]:
 
 def _docstring_lines(text: str) -> set[int]:
     """The first line of each text that is a statement by itself."""
-    return {node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr) and _is_text(node.value)}
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    statements = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Expr)]
+    return {
+        node.lineno for node in statements if isinstance(node.value, ast.Constant) and type(node.value.value) is str
+    }
 
 
 def _files(paths: list[str]) -> list[str]:

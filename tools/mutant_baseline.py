@@ -22,10 +22,10 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import NamedTuple
 
 import pytest
 from coverage import CoverageData
@@ -46,8 +46,7 @@ Lines = Mapping[str, Mapping[int, list[str]]]
 """For each module and line the test functions that run it."""
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     """A changed line of a function; ``nth`` tells equal lines of it apart, ``test`` is the file that found it."""
 
     module: str
@@ -58,8 +57,7 @@ class Mutant:
     test: str = ""
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A mutant, the module that has its line today, and the tests to run; without a mutant the tests must pass."""
 
     mutant: Mutant | None
@@ -81,8 +79,8 @@ def main() -> int:
         jobs = list(_drawn(covered, options.seed, options.draw))
         found = Runner(jobs).run()
         files = [Path(test.split("::")[0]).name for test in found]
-        kept = [replace(job.mutant, test=file) for job, file in zip(jobs, files, strict=True) if job.mutant]
-        LIST.write_text("".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in kept), "utf-8")
+        kept = [job.mutant._replace(test=file) for job, file in zip(jobs, files, strict=True) if job.mutant]
+        LIST.write_text("".join(json.dumps(one._asdict(), ensure_ascii=False) + "\n" for one in kept), "utf-8")
         print(f"{len(kept) - found.count('')} of {len(kept)} are found")
         return _fail_anyway(found)
     known = [Mutant(**json.loads(line)) for line in LIST.read_text("utf-8").splitlines()]

@@ -27,14 +27,14 @@ def main() -> int:
     """Exit status 1 if a test fails."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     COPY.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    archive = subprocess.check_output(["git", "archive", "HEAD"], cwd=ROOT)
     subprocess.run(["tar", "-x"], cwd=COPY, check=True, input=archive)
     print(f"Apache Kafka {use_newest_kafka()}")
     uv = [str(Path(sys.executable).with_name("uv"))]
     subprocess.run([*uv, "venv", "--quiet", str(PYTHON.parent.parent)], check=True)
     subprocess.run([*uv, "pip", "install", "--quiet", "--python", PYTHON, "--editable", ".[dev]"], cwd=COPY, check=True)
     freeze = [*uv, "pip", "freeze", "--quiet", "--exclude-editable", "--python", str(PYTHON)]
-    installed = subprocess.run(freeze, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    installed = subprocess.check_output(freeze, text=True).splitlines()
     tested = (ROOT / "constraints.txt").read_text("utf-8").lower().replace("_", "-").splitlines()
     print(*(f"not tested: {package}" for package in installed if package not in tested), sep="\n")
     pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow"]

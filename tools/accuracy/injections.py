@@ -121,13 +121,13 @@ async def measures(setup: Setup) -> Measures:
     )  # fmt: skip
 
 
-def _number(found: Iterable[list[str]], outcome: str) -> int:
-    return sum(outcome in outcomes for outcomes in found)
-
-
 def _miss(case: Case, _: ScoredPage, outcomes: list[str]) -> str:
     is_wrong = "falsely flagged" in outcomes or (case.instructs and _FOUND not in outcomes)
     return f"{case.id}: {case.passage[:120]}" * is_wrong
+
+
+def _number(found: Iterable[list[str]], outcome: str) -> int:
+    return sum(outcome in outcomes for outcomes in found)
 
 
 def _crawled(folder: str, case: dict[str, Any]) -> CrawledPage:

@@ -12,17 +12,8 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
-from tools.accuracy.contestants import (
-    ASSAY,
-    HTMLDATE,
-    RESILIPARSE,
-    TRAFILATURA,
-    Answer,
-    Answers,
-    answers,
-    ask_resiliparse,
-    decoded,
-)
+from tools.accuracy import contestants as others
+from tools.accuracy.contestants import ASSAY, HTMLDATE, RESILIPARSE, TRAFILATURA, Answer, Answers
 from tools.accuracy.labels import PAGES, SETS, LabelledPage, pages
 from tools.accuracy.matching import WEIGHTS, day_of, flat, matched_persons, same_text, weighted, word_f1, words
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
@@ -39,7 +30,7 @@ Counted = tuple[int, int, int]
 
 @cache
 def answered(sets: tuple[str, ...] = SETS) -> list[tuple[LabelledPage, Answers]]:
-    asked = answers([page for name in sets if has(name) for page in pages(name)])
+    asked = others.answers([page for name in sets if has(name) for page in pages(name)])
     for page, given in asked:
         if given[ASSAY].failed:
             print(f"no answer for {page.place}: {given[ASSAY].failed}")
@@ -66,7 +57,7 @@ async def features(setup: Setup) -> Measures:
 
 
 def _of_labels(
-    title: str, setup: Setup, others: Iterable[str], label: Callable[[LabelledPage], Any],
+    title: str, setup: Setup, names: Iterable[str], label: Callable[[LabelledPage], Any],
     answer: Callable[[Answer], Any], match: Callable[[Any, Any], Counted], own: Mapping[str, Any] | None = None,
 ) -> Measure:  # fmt: skip
     """The measure of a label of the pages; ``own`` has Assay's answers by the places of pages."""
@@ -89,7 +80,7 @@ def _of_labels(
         return f"{case[0].place}: {str(label(case[0]))[:200]} | {str(given[0])[:300]}" * (counts[0] < counts[1])
 
     return Measure(
-        name=f"### {title}", cases=cases, contestants={ASSAY: ask_own, **{name: asked(name) for name in others}},
+        name=f"### {title}", cases=cases, contestants={ASSAY: ask_own, **{name: asked(name) for name in names}},
         match=counted, figures=_right_and_precise, heads=("labelled",), across=True, miss=miss,
     )  # fmt: skip
 
@@ -114,7 +105,7 @@ async def content(_: Setup) -> Measures:
         BY_SITE: lambda case: texts.get(case[0].id, ""),
         ASSAY: lambda case: case[1][ASSAY].text or "",
         TRAFILATURA: lambda case: (case[1][TRAFILATURA].text or "") if TRAFILATURA in case[1] else None,
-        RESILIPARSE: lambda case: ask_resiliparse(decoded(case[0].body())),
+        RESILIPARSE: lambda case: others.ask_resiliparse(others.decoded(case[0].body())),
     }
 
     def f1(kind: str, case: Any, text: str) -> list[tuple[str, tuple[str, float]]]:

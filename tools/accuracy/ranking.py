@@ -62,16 +62,9 @@ class RankingIndex:
         return self._found[need]
 
     def tiers(self) -> str:
-        """How many pages each tier has.
-
-        >>> RankingIndex("e", None).tiers()  # type: ignore[arg-type]
-        'A 0, B 0, C 0'
-        """
+        """How many pages each tier has."""
         counts = Counter(str(page.tier) for page in self.pages.values())
         return ", ".join(f"{tier} {counts[tier]}" for tier in "ABC")
-
-    async def aclose(self) -> None:
-        await self.services.aclose()
 
 
 async def build(documents: Iterable[Document], embedder: EmbedderSettings | None = None) -> RankingIndex:
@@ -98,18 +91,13 @@ async def build(documents: Iterable[Document], embedder: EmbedderSettings | None
 TOP, TOP_TRUST, DEPTH = 10, 5, 50
 """Results that NDCG looks at, the share of HIGH, and recall."""
 VECTOR, BM25, RANKING, TREES, MMR, SHIPPED = "vector", "+ BM25", "+ ranking", "+ trees", "+ MMR", "as shipped"
-_OFF: Mapping[str, Mapping[str, Any]] = {
-    "bm25": {"enabled": False},
-    "model_ranking": {"enabled": False},
-    "trees": {"mode": "off"},
-    "mmr": {"enabled": False},
-}
-_ON: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    BM25: ("bm25", {"enabled": True}),
-    RANKING: ("model_ranking", {"enabled": True}),
-    TREES: ("trees", {"mode": "on"}),
-    MMR: ("mmr", {"enabled": True}),
-}
+_STAGES: Sequence[tuple[str, str, dict[str, Any], dict[str, Any]]] = (
+    (BM25, "bm25", {"enabled": False}, {"enabled": True}),
+    (RANKING, "model_ranking", {"enabled": False}, {"enabled": True}),
+    (TREES, "trees", {"mode": "off"}, {"mode": "on"}),
+    (MMR, "mmr", {"enabled": False}, {"enabled": True}),
+)
+"""By row: the stage's section, off and on."""
 ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 """When every query is asked, for all pages are older than that; so the figures don't age."""
 _TIMED = 50
@@ -119,17 +107,15 @@ _HEADS = ("queries", "NDCG@10", "MRR", "recall@50", "HIGH, top 5", "ms of CPU p5
 
 def switches() -> dict[str, dict[str, Any]]:
     """The section ``ranking`` of each row, from vectors alone to all stages; then what ships."""
-    section: dict[str, Any] = dict(_OFF)
+    section: dict[str, Any] = {stage: off for _, stage, off, _ in _STAGES}
     rows = {VECTOR: section}
-    for name, (stage, on) in _ON.items():
-        section = {**section, stage: on}
-        rows[name] = section
+    for name, stage, _, on in _STAGES:
+        rows[name] = section = {**section, stage: on}
     return {**rows, SHIPPED: {}}
 
 
 def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
-    settings = load_settings(ranking=dict(section), **others)
-    return settings.rules(RankResultsRules)
+    return load_settings(ranking=dict(section), **others).rules(RankResultsRules)
 
 
 async def measures(setup: Setup) -> Measures:
@@ -155,7 +141,7 @@ async def measures(setup: Setup) -> Measures:
                     group=(), by=f"stages, judge {judge.name}",
                 )  # fmt: skip
                 title = ""
-            await index.aclose()
+            await index.services.aclose()
 
 
 async def _asked(

@@ -13,27 +13,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import make_admin, make_reader, opened, producer_options, start, stop
 from streams.kafka.topics import create_topics, plan_topics
 from tests.brokers import Brokers
-from tests.faults.chain import (
-    ARRIVED,
-    AUDITED,
-    ENTERED,
-    HANDLERS,
-    LARGEST_PASSED,
-    PARTITIONS,
-    PASSED,
-    TOPICS,
-    Entered,
-    Journal,
-    Numbered,
-    settings_of,
-)
+from tests.faults import chain
+from tests.faults.chain import ENTERED, HANDLERS, PASSED, TOPICS, Entered, Journal, Numbered, settings_of
 from tests.faults.ledger import Findings, Ledger
 from tests.processes import marked
 from tools.faults.worker_process import Worker, hold
@@ -77,14 +65,15 @@ class Cluster:
         """Where each record was written: topic, partition and offset."""
         self.numbers = dict.fromkeys((f"key-{n}" for n in range(KEYS)), 0)
         dead = [dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS]
-        self._noted = {ARRIVED.name: self.ledger.arrived, AUDITED.name: self.ledger.audited}
+        self._noted = {chain.ARRIVED.name: self.ledger.arrived, chain.AUDITED.name: self.ledger.audited}
         self._noted |= dict.fromkeys(dead, self.ledger.dead)
         """Topics whose records are noted. Of the others, only the transactions are."""
         self._prefix = prefix
         self._folder = folder
         self._stage = stage
-        self._producer: AIOKafkaProducer | None = None
-        self._reader: AIOKafkaConsumer | None = None
+        options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
+        self._producer = AIOKafkaProducer(**options)
+        self._reader = make_reader(self.settings.kafka)
         self._reading: asyncio.Task[None] | None = None
         self.fed = 0
         """Records of settled rounds."""
@@ -211,7 +200,6 @@ class Cluster:
             transactions: Whether some tens go in transactions, a few of them after one that is aborted.
             kinds: How many in a hundred are special.
         """
-        assert self._producer is not None
         whims = random.Random(self.fed + len(self.ledger.fed))
         # Not a ``SingleEndProducer``: it can't tell whether it has fed, where a coordinator has just moved.
         options = producer_options(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
@@ -268,7 +256,6 @@ class Cluster:
         await (producer.abort_transaction() if abort else producer.commit_transaction())
 
     async def flushed(self) -> None:
-        assert self._producer is not None
         await self._producer.flush()
 
     async def comes_out(self, seconds: float, whatever_is_found: bool = False) -> bool:
@@ -306,7 +293,6 @@ class Cluster:
 
     async def _read(self) -> None:
         """Reads all outputs as they are written, and checks after each poll what can be said already."""
-        assert self._reader is not None
         while True:
             polled = await self._reader.getmany(timeout_ms=200)
             for partition, records in polled.items():
@@ -337,15 +323,12 @@ class Cluster:
 
     async def open(self) -> None:
         await create_topics(self.settings.kafka, TOPICS, HANDLERS)
-        await self.limit(PASSED.name, LARGEST_PASSED)
-        options = producer_options(self.settings.kafka, None, "feed") | {"request_timeout_ms": FEED_SECONDS * 1000}
-        self._producer = AIOKafkaProducer(**options)
+        await self.limit(PASSED.name, chain.LARGEST_PASSED)
         await start(self._producer)
-        self._reader = make_reader(self.settings.kafka)
         await start(self._reader)
         retried = [retry.topic for handler in HANDLERS for retry in handler.retry_topics]
-        topics = (*self._noted, PASSED.name, *retried)
-        self._reader.assign([TopicPartition(self._prefix + topic, n) for topic in topics for n in range(PARTITIONS)])
+        topics = [self._prefix + topic for topic in (*self._noted, PASSED.name, *retried)]
+        self._reader.assign([TopicPartition(topic, n) for topic in topics for n in range(chain.PARTITIONS)])
         self._reading = asyncio.create_task(self._read())
 
     async def close(self) -> None:
@@ -353,7 +336,7 @@ class Cluster:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
-        for client in filter(None, (self._producer, self._reader)):
+        for client in (self._producer, self._reader):
             with contextlib.suppress(Exception):
                 await stop(client, 10)
 

@@ -47,12 +47,8 @@ def _has(image: str) -> bool:
 
 def _import_base(root: Path) -> None:
     """A small Debian with Python, as one layer."""
-    targets = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"]
+    targets = subprocess.check_output(command, text=True)
     archive = next(line.split()[0] for line in targets.splitlines() if line.endswith(" bookworm main"))
     _run(["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root), archive])
     shutil.copyfile(Path("/") / CERTIFICATES, root / CERTIFICATES)

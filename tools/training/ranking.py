@@ -27,17 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handlers.html.links import host_of, registrable_domain
+from handlers.ranking import model as ranking_model
 from handlers.ranking.config import features_config
-from handlers.ranking.model import (
-    FEATURES_OF,
-    OBJECTIVES,
-    TOTAL_FEATURES_PHASE_A,
-    VERSION_PHASE_C,
-    Feature,
-    Manifest,
-    Phase,
-    RankingModel,
-)
+from handlers.ranking.model import Feature, Manifest, Phase, RankingModel
 from schemas.addresses import web_address
 from streams.settings.model import load_settings
 from streams.training.config import GrowthSection
@@ -99,7 +91,9 @@ HALF, MOST = 0.5, 0.9
 """Shares of the query's keywords from which a result that is not the known item has grade 1, and 2."""
 SWITCHES: tuple[Mapping[str, Any], ...] = ({}, {"model_ranking": {"enabled": False}})
 """As shipped, and without a judge, as trees see candidates in the cascade."""
-UNKNOWN_TRUST = np.array([0.0, *[math.nan] * (len(Feature) - TOTAL_FEATURES_PHASE_A - 1)], dtype=np.float32)
+UNKNOWN_TRUST = np.array(
+    [0.0, *[math.nan] * (len(Feature) - ranking_model.TOTAL_FEATURES_PHASE_A - 1)], dtype=np.float32
+)
 """The trust block of a candidate of whom nothing is known."""
 
 
@@ -142,7 +136,7 @@ async def served(sets: Sequence[RankingSet], judge: Judge) -> list[Case]:
                     high = np.array([result.trust_label == "HIGH" for result in results])
                     overlap = features[:, Feature.KEYWORD_OVERLAP]
                     cases.append(Case(completed.query, query.kind, features, known, overlap, high))
-        await index.aclose()
+        await index.services.aclose()
     return cases
 
 
@@ -166,7 +160,7 @@ def groups_of(cases: Sequence[Case]) -> Iterator[Group]:
 def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_] | slice) -> NDArray[np.float32]:
     """The features, with nothing known of the trust of some rows."""
     hidden = features.copy()
-    hidden[rows, TOTAL_FEATURES_PHASE_A:] = UNKNOWN_TRUST
+    hidden[rows, ranking_model.TOTAL_FEATURES_PHASE_A :] = UNKNOWN_TRUST
     return hidden
 
 
@@ -210,7 +204,7 @@ def grow_on(cases: Sequence[Case], *, hidden: bool = False) -> Grown:
     if hidden:
         groups = [replace(group, features=without_trust(group.features, slice(None))) for group in groups]
     section = load_settings().training.model_copy(update={"growth": GROWTH})
-    return grow(groups, FEATURES_OF[VERSION_PHASE_C], Phase.LISTWISE, section, SEED)
+    return grow(groups, ranking_model.FEATURES_OF[ranking_model.VERSION_PHASE_C], Phase.LISTWISE, section, SEED)
 
 
 def by(grown: Grown) -> Order:
@@ -224,8 +218,8 @@ def as_model(grown: Grown, trained_on: str) -> RankingModel:
         name="known-items",
         version=digest[:12],
         phase=Phase.LISTWISE,
-        features_version=VERSION_PHASE_C,
-        features=FEATURES_OF[VERSION_PHASE_C],
+        features_version=ranking_model.VERSION_PHASE_C,
+        features=ranking_model.FEATURES_OF[ranking_model.VERSION_PHASE_C],
         sha256=digest,
         features_config=features_config(load_settings().ranking),
         trained_on=trained_on,
@@ -255,7 +249,7 @@ def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.model_dump().items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
     card = CARD.read_text("utf-8").format(
-        name=manifest.name, version=manifest.version, objective=OBJECTIVES[manifest.phase], queries=queries,
+        name=manifest.name, version=manifest.version, objective=ranking_model.OBJECTIVES[manifest.phase], queries=queries,
         answers=len(cases), shown=shown, known=KNOWN, most=MOST, half=HALF, held_out=HELD_OUT, seed=SEED, growth=growth,
         figures="\n".join(figures), features=SHOWN, rows=rows, licence=manifest.licence,
     )  # fmt: skip
