@@ -5,9 +5,13 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+ABOUT = Path(__file__).parent / "training" / "about.yaml"
 DATA = Path(os.environ.get("DATA", "../shared/data"))
 
 
@@ -50,9 +54,15 @@ def pages() -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((folder.name, case) for case in cases(folder.name) if case.get("file"))
 
 
-def store(path: Path, section: Mapping[str, Any]) -> None:
+def about(name: str, dated: bool = True, **values: object) -> str:
+    """What a file of weights states about itself, with the day."""
+    text = yaml.safe_load(ABOUT.read_text("utf-8"))[name].format(**values)
+    return f"{text} {datetime.now(UTC):%Y-%m-%d}." if dated else text
+
+
+def store(path: Path, section: Mapping[str, Any], indent: int | None = 0) -> None:
     """Writes what was learned from the pages."""
-    path.write_text(json.dumps(section, ensure_ascii=False, indent=0) + "\n", "utf-8")
+    path.write_text(json.dumps(section, ensure_ascii=False, indent=indent) + "\n", "utf-8")
     print(f"{path.name}: {path.stat().st_size} bytes")
 
 

@@ -4,7 +4,7 @@ What a set labels beyond them (relative days, durations, recurring sets, numbers
 hash of the split key divides the halves: patterns are written with an eye on the first one only.
 
 A labelled day or time counts if it is written in the text, so that it is found there without knowing what day it is:
-a mention's words and its value in TIMEX form give absolute days and clock times, or the reason why there is none.
+a mention's words and its value in TIMEX form give absolute days and clock times, or the reason why they are left out.
 """
 
 import contextlib

@@ -30,14 +30,7 @@ ModelAnswer = ModelReply | ModelFailed | ModelUnavailable
 
 @dataclass(slots=True)
 class Judge:
-    """A judge that answers questions.
-
-    Attributes:
-        name: ``offline``, or the model's.
-        most_cases: Of each set, at most; None for all.
-        most_usd: Beyond which nothing is asked.
-        answers: By task, each with its milliseconds.
-    """
+    """A judge: it is asked about so many cases of each set, and up to a cost; each answer has its milliseconds."""
 
     name: str
     answer: Callable[[AskModel], Awaitable[ModelAnswer]]

@@ -39,13 +39,7 @@ from tools.accuracy.ranking_sets import Document, Query, ranking_sets, sample
 
 @dataclass(slots=True)
 class RankingIndex:
-    """Pages in an index.
-
-    Attributes:
-        name: Of the embedder.
-        pages: As scored, by address.
-        points: Of all pages.
-    """
+    """Pages in an index, by address, with the name of the embedder and the number of all points."""
 
     name: str
     services: LiveServices

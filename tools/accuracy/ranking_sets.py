@@ -33,13 +33,7 @@ class Document(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query and what answers it.
-
-    Attributes:
-        kind: What it was made of.
-        text: As it is asked.
-        grades: Of the documents that answer it, by address; the others are of no use.
-    """
+    """A query, what it was made of, and the grades of the documents that answer it; the others are of no use."""
 
     kind: str
     text: str

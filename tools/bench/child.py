@@ -16,15 +16,9 @@ import psutil
 
 @dataclass(frozen=True)
 class Task:
-    """What a measured process is to do, as JSON in its last argument.
+    """What a measured process is to do, as JSON in its last argument; topics are named without the prefix.
 
     Attributes:
-        mode: Which variant of the contestant.
-        bootstrap: The Kafka; "" without one.
-        prefix: Before topics and groups.
-        source: The topic to read, without prefix.
-        target: The topic to write, without prefix.
-        records: How many there are to read.
         broker: The broker's process, whose CPU time is reported too; 0 for none.
         children: Child processes of the pipeline.
     """

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from time import perf_counter, process_time
-from typing import Any
 
 from handlers.index_page import IndexPageRules, index_page
 from schemas.event import Run
@@ -27,6 +26,7 @@ from streams.settings.model import load_settings
 from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
 from tests.samples import instance, scored
+from tests.tables import tables
 from tools.table import markdown
 
 POINTS, POINTS_FILTERED, QUERIES, NOT_TIMED = 100_000, 10_000, 300, 10
@@ -34,25 +34,11 @@ POINTS, POINTS_FILTERED, QUERIES, NOT_TIMED = 100_000, 10_000, 300, 10
 PARTS = ("whole", "search", "judge", "stages", "CPU")
 """Of a query's time; beside other work on the machine, CPU time says more than the clock."""
 PUBLISHERS, WORDS = 200, 20_000
-HAN = (
-    "雨河水磨坊市長議會預算交通學校醫院農業颱風地震選舉法案經濟科技能源氣候火車機場港口"
-    "漁民工人學生老師記者今天昨天報導表示宣布公布調查研究發現增加減少"
-)
+_DATA = tables(__file__)
+HAN, TAGS, FILTERS = _DATA["characters"], _DATA["tags"], _DATA["filters"]
 CHARACTERS: dict[Tier, int] = {"A": 20_000, "B": 1_500, "C": 1_200}
 MIX: tuple[Tier, ...] = ("A", *("B",) * 5, *("C",) * 4)
 SCORES: dict[Tier, int] = {"A": 82, "B": 55, "C": 21}
-TAGS = (("news",), ("government",), ("academic",), ("blog",), ())
-FILTERS: tuple[dict[str, Any], ...] = (
-    {"tier": "A"},
-    {"tier": ["B", "C"]},
-    {"domain": "site7.example"},
-    {"domain": "www.site8.example", "tier": "B"},
-    {"tag": "news"},
-    {"tag": ["academic", "government"], "tier": ["A", "B"]},
-    {"date_from": "2020-01-01"},
-    {"date_from": "2015-01-01", "date_to": "2015-12-31"},
-    {"tier": ["A", "B"], "tag": "news", "date_from": "2012", "date_to": "2018"},
-)
 
 
 class Stopwatch:

@@ -85,12 +85,9 @@ class Cluster:
     # --- workers -----------------------------------------------------------------------------------------------------
 
     async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready") -> Worker:
-        """Starts a worker and waits until it holds its partitions.
+        """Starts a worker and waits until it says that it holds its partitions, or only that it hears signals.
 
-        Args:
-            fail: Its fail point.
-            through_proxy: Which of its connections go through the proxies: ``all``, ``consumers``, or none.
-            wait: What to wait for that it says; for no more than that it hears signals where empty.
+        ``through_proxy`` names its connections through the proxies: ``all``, ``consumers``, or none.
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
@@ -191,14 +188,9 @@ class Cluster:
     async def feed(
         self, chance: random.Random, count: int = 160, seconds: float = 1.5, transactions: bool = True, **kinds: int
     ) -> None:
-        """Feeds numbered records over a while, and notes them.
+        """Feeds numbered records in tens over a while, and notes them; ``kinds`` in a hundred are special.
 
-        Args:
-            chance: Chooses keys and kinds.
-            count: How many, in tens.
-            seconds: Over how long.
-            transactions: Whether some tens go in transactions, a few of them after one that is aborted.
-            kinds: How many in a hundred are special.
+        With ``transactions`` some tens go in transactions, a few of them after one that is aborted.
         """
         whims = random.Random(self.fed + len(self.ledger.fed))
         # Not a ``SingleEndProducer``: it can't tell whether it has fed, where a coordinator has just moved.

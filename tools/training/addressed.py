@@ -7,13 +7,11 @@ Framings, orders and sites are distributed to folds; weights that saw neither sc
 
 import argparse
 import ast
-import json
 import random
 import re
 from base64 import b85encode
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from importlib.metadata import distributions
 from itertools import product
 from math import log
@@ -41,7 +39,6 @@ from tools import labelled
 
 WRITTEN = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
 FRAMINGS = WRITTEN.with_name("framings.yaml")
-ABOUT = "Fitted by `python -m tools.training.addressed` on {pages} labelled pages and {texts} texts. {day}."
 FOLDS, PENALTY, ORDERS = 5, 0.03, 30
 _CAPITALS = 0.2
 _SLOT, _MARKUP = re.compile(r"<(\w+)>"), re.compile(r"<[^<>]*>")
@@ -335,12 +332,11 @@ def main() -> None:
     weights = rows.fitted()
     step = float(np.abs(weights[:-1]).max()) / 127
     stored = b85encode(np.round(weights[:-1] / step).astype(np.int8).tobytes()).decode()
-    day, judge = f"{datetime.now(UTC):%Y-%m-%d}", rows.judges[-1].section
-    about = ABOUT.format(pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=day)
+    judge = rows.judges[-1].section
+    about = labelled.about("addressed", pages=max(rows.pages) + 1, texts=rows.kinds.count("order"))
     section = {"about": about, "start": round(float(weights[-1]), 3), "step": round(step, 6), **limits}
     section |= {"anchor": judge.anchor, "worth": judge.worth, "telling": judge.telling, "weights": stored}
-    ADDRESSED.write_text(json.dumps(section, ensure_ascii=False) + "\n", "utf-8")
-    print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes")
+    labelled.store(ADDRESSED, section, indent=None)
 
 
 if __name__ == "__main__":

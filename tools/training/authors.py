@@ -12,7 +12,7 @@ from streams.training.config import GrowthSection
 from tests.rules import AUTHOR_TREES
 from tools.accuracy.labels import pages
 from tools.accuracy.matching import named
-from tools.training.candidates import Page, Task, asked_of
+from tools.training.trees import Page, Task, asked_of
 
 _UNLABELLED = 0.4
 """Weight of a page without a labelled author."""

@@ -6,7 +6,6 @@ A page gives at most ``MOST_LINES`` paragraphs, so that a long one does not deci
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import assay
 from handlers.html.links import host_of
@@ -15,10 +14,6 @@ from handlers.text.scripts import has_cjk
 from tests.rules import WORD_FREQUENCIES
 from tools import labelled
 
-ABOUT = (
-    "Counted by `python -m tools.training.background` in {paragraphs} paragraphs of {pages} labelled public pages; "
-    "no text of a page is kept. {day}."
-)
 MOST_LINES, LEAST, LEAST_CJK, LONGEST = 80, 60, 20, 1000
 LEAST_TIMES, LEAST_SITES, LEAST_PARAGRAPHS, STEP = 5, 3, 100, 4.0
 UNSEEN = 500
@@ -50,7 +45,7 @@ def main() -> None:
         for language, number in paragraphs.most_common()
         if language and number >= LEAST_PARAGRAPHS
     }
-    about = ABOUT.format(paragraphs=paragraphs.total(), pages=pages, day=f"{datetime.now(UTC):%Y-%m-%d}")
+    about = labelled.about("background", paragraphs=paragraphs.total(), pages=pages)
     written = {"about": about, "paragraphs": max(paragraphs.values()), "languages": languages}
     labelled.store(WORD_FREQUENCIES, written)
 

@@ -22,7 +22,7 @@ from schemas.retrieval import ResultType, RetrievedContent
 from streams.training.config import GrowthSection
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.training.trees import Whole, grow
+from tools.training.trees import FOLDS, Whole, grow
 from tools.training.variations import shorts
 
 EVALUATED = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
@@ -51,7 +51,6 @@ class Case:
         also: Another type that is not a mistake: a front page may list as well as lead on. None for most.
         counts: Whether it counts in the evaluation.
         measures: As for a result with its page (``page``) and for its text alone (``text``).
-        source: The case as its set gives it.
         shorts: Label and measures of what a search engine might show of it, and of variations; to grow from.
     """
 
@@ -146,7 +145,6 @@ SHORT_WEIGHTS = (0.4, 0.25, 0.05)
 """Weight of all short texts of a type, where all whole texts together have 1: most of them are of items."""
 TYPE_WEIGHTS = {"page": (1.0, 1.0, 1.0), "text": (1.0, 1.55, 1.2)}
 """Listings and navigation are rarer in the sets than in searches."""
-FOLDS = 8
 SEEDS = {"page": (1, 2, 3, 4, 5, 6), "text": (1, 3, 4, 16)}
 GROWTH = {
     "page": GrowthSection(trees=120, depth=3, rate=0.16, rows=0.6, columns=0.25, leaf_weight=1.2, penalty=6.0),

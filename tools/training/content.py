@@ -34,10 +34,6 @@ from tools.accuracy.labels import PAGES, TEXTS
 from tools.accuracy.matching import WEIGHTS
 from tools.training.trees import grow, write
 
-ABOUT = (
-    "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
-    "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0)."
-)
 GROWTH = GrowthSection(trees=80, depth=3, rate=0.15, rows=0.7, columns=0.3, leaf_weight=2.0, penalty=5.0)
 SEEDS = (1, 2)
 FOLDS = 5
@@ -222,6 +218,6 @@ def _reading() -> PageReadingSection:
 
 if __name__ == "__main__":
     if labelled.has(TEXTS):
-        write(CONTENT_TREES, ABOUT, section(_pages()))
+        write(CONTENT_TREES, labelled.about("content"), section(_pages()))
     else:
         labelled.skipped()

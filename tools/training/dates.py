@@ -13,7 +13,7 @@ from handlers.text.dates import day_of
 from streams.training.config import GrowthSection
 from tests.rules import DATE_TREES
 from tools.accuracy.labels import pages
-from tools.training.candidates import Page, Task, asked_of
+from tools.training.trees import Page, Task, asked_of
 
 _PARTLY, _UNLABELLED = 0.4, 0.4
 """Weights of a page with a part of its candidates, and of one without a labelled date."""

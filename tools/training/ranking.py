@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handlers.html.links import host_of, registrable_domain
-from handlers.ranking import model as ranking_model
+from handlers.ranking import model as models
 from handlers.ranking.config import features_config
 from handlers.ranking.model import Feature, Manifest, Phase, RankingModel
 from schemas.addresses import web_address
@@ -91,21 +91,13 @@ HALF, MOST = 0.5, 0.9
 """Shares of the query's keywords from which a result that is not the known item has grade 1, and 2."""
 SWITCHES: tuple[Mapping[str, Any], ...] = ({}, {"model_ranking": {"enabled": False}})
 """As shipped, and without a judge, as trees see candidates in the cascade."""
-UNKNOWN_TRUST = np.array(
-    [0.0, *[math.nan] * (len(Feature) - ranking_model.TOTAL_FEATURES_PHASE_A - 1)], dtype=np.float32
-)
+UNKNOWN_TRUST = np.array([0.0, *[math.nan] * (len(Feature) - models.TOTAL_FEATURES_PHASE_A - 1)], dtype=np.float32)
 """The trust block of a candidate of whom nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One query's results, as they were served.
-
-    Attributes:
-        known: 1 for the page that was looked for.
-        overlap: Share of the query's keywords that each result holds.
-        high: Whether it is under the label HIGH.
-    """
+    """One query's results: the page that was looked for, shares of the query's keywords, and labels HIGH."""
 
     query: str
     kind: str
@@ -160,7 +152,7 @@ def groups_of(cases: Sequence[Case]) -> Iterator[Group]:
 def without_trust(features: NDArray[np.float32], rows: NDArray[np.bool_] | slice) -> NDArray[np.float32]:
     """The features, with nothing known of the trust of some rows."""
     hidden = features.copy()
-    hidden[rows, ranking_model.TOTAL_FEATURES_PHASE_A :] = UNKNOWN_TRUST
+    hidden[rows, models.TOTAL_FEATURES_PHASE_A :] = UNKNOWN_TRUST
     return hidden
 
 
@@ -169,11 +161,6 @@ SEED = 1
 GROWTH = GrowthSection(trees=120, depth=4, rate=0.1, rows=0.8, columns=0.6, leaf_weight=1.0, penalty=5.0)
 SHOWN = 15
 """Features that the card names."""
-LICENCE = (
-    "Apache-2.0, as Assay. Grown from pages and labels of wcxb (Murrough Foley, WCXB 2026, CC-BY-4.0), twnews (MIT), "
-    "magic-html (Apache-2.0) and GerapyAutoExtractor (Apache-2.0). The pages' texts belong to their sites; no text and "
-    "no address of a page is in the model."
-)
 Order = Callable[[Case], NDArray[np.floating]]
 """What a case's results are ordered by, the highest first."""
 
@@ -204,7 +191,7 @@ def grow_on(cases: Sequence[Case], *, hidden: bool = False) -> Grown:
     if hidden:
         groups = [replace(group, features=without_trust(group.features, slice(None))) for group in groups]
     section = load_settings().training.model_copy(update={"growth": GROWTH})
-    return grow(groups, ranking_model.FEATURES_OF[ranking_model.VERSION_PHASE_C], Phase.LISTWISE, section, SEED)
+    return grow(groups, models.FEATURES_OF[models.VERSION_PHASE_C], Phase.LISTWISE, section, SEED)
 
 
 def by(grown: Grown) -> Order:
@@ -218,12 +205,12 @@ def as_model(grown: Grown, trained_on: str) -> RankingModel:
         name="known-items",
         version=digest[:12],
         phase=Phase.LISTWISE,
-        features_version=ranking_model.VERSION_PHASE_C,
-        features=ranking_model.FEATURES_OF[ranking_model.VERSION_PHASE_C],
+        features_version=models.VERSION_PHASE_C,
+        features=models.FEATURES_OF[models.VERSION_PHASE_C],
         sha256=digest,
         features_config=features_config(load_settings().ranking),
         trained_on=trained_on,
-        licence=LICENCE,
+        licence=labelled.about("ranking licence", dated=False),
     )
     return RankingModel(manifest=manifest, model=grown.model)
 
@@ -249,7 +236,7 @@ def write(grown: Grown, cases: Sequence[Case], figures: Sequence[str]) -> None:
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.model_dump().items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
     card = CARD.read_text("utf-8").format(
-        name=manifest.name, version=manifest.version, objective=ranking_model.OBJECTIVES[manifest.phase], queries=queries,
+        name=manifest.name, version=manifest.version, objective=models.OBJECTIVES[manifest.phase], queries=queries,
         answers=len(cases), shown=shown, known=KNOWN, most=MOST, half=HALF, held_out=HELD_OUT, seed=SEED, growth=growth,
         figures="\n".join(figures), features=SHOWN, rows=rows, licence=manifest.licence,
     )  # fmt: skip

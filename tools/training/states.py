@@ -7,7 +7,6 @@ and the titles of the labelled pages. ``docs/states.md`` measures them on other 
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +24,6 @@ from tests.rules import NOTICES, shipped_rules
 from tools import labelled
 
 WRITTEN = Path(__file__).with_name("states.txt")
-ABOUT = (
-    "Weights of a linear model over words. Fitted by `python -m tools.training.states` on lines that were written for "
-    "Assay, against lines of {pages} labelled public pages; no line of a page is kept. {day}."
-)
 STATES = tuple(State)
 PENALTY, LEAST_WEIGHT = 0.5, 0.2
 OF_PAGES = 0.03
@@ -48,7 +43,7 @@ class Row(NamedTuple):
 
 def main() -> None:
     section = fitted([*written(), *of_pages()])
-    about = ABOUT.format(pages=sum(1 for _ in labelled.pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
+    about = labelled.about("states", pages=sum(1 for _ in labelled.pages()))
     labelled.store(NOTICES, {"about": about, **section.model_dump(exclude={"about"})})
 
 

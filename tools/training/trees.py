@@ -3,30 +3,41 @@
 Measures are replaced by the number of their interval between quantiles, so every threshold of a tree lies between two
 values that occur. XGBoost's own thresholds are values that occur; with them the content of pages is found worse.
 One thread, one seed and rows in a fixed order: the same table gives the same trees.
+
+A ``Task`` trains trees that score the candidates of a page, such as its dates. Sites are distributed to folds: for
+measurements, trees that saw none of its sites answer each page.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
 
+from handlers.html import content
+from handlers.html.links import host_of, registrable_domain
+from handlers.trees.forest import Forest, Trees
 from streams.training.config import GrowthSection
+from tools import labelled
+from tools.accuracy.contestants import ask_assay
+from tools.accuracy.labels import SETS, LabelledPage
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+FOLDS = 8
 _QUANTILES = 32
 _UNREACHABLE = 1e9
 """A threshold that no measure exceeds: where a tree has no node at this place."""
 
 
 def write(path: Path, about: str, grown: dict[str, Any]) -> None:
-    """Writes grown trees with today's date, one tree a line: a change of the trees is a change of lines."""
-    section = {"about": f"{about} {datetime.now(UTC):%Y-%m-%d}."} | grown
+    """Writes grown trees, one a line: a change of the trees is a change of lines."""
+    section = {"about": about} | grown
     text = json.dumps(section, ensure_ascii=False, separators=(",", ":"))
     path.write_text(text.replace('{"of"', '\n{"of"').replace('],"start"', '],\n"start"') + "\n", "utf-8")
     print(f"{path.name}: {path.stat().st_size} bytes")
@@ -97,3 +108,71 @@ def _exported(of: int, root: dict[str, Any], depth: int, cuts: Sequence[Floats],
 
 def _rounded(value: float) -> float:
     return float(f"{value:.7g}")
+
+
+Measures = list[dict[str, float]]
+
+
+def asked_of(page: LabelledPage, function: str, answer: Any = None) -> list[tuple[Any, ...]]:
+    """What the reader of a page passes to a function of ``handlers.html.content``, which answers so."""
+    with patch.object(content, function, return_value=answer) as asked:
+        ask_assay(page.body(), page.url)
+    return [call.args for call in asked.call_args_list]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A labelled page with the measures of its candidates.
+
+    Attributes:
+        answer: What is chosen by the scores of the candidates.
+        lessons: What trees learn from it: measures, whether each candidate is right, and a weight.
+    """
+
+    label: LabelledPage
+    measures: Measures
+    answer: Callable[[list[float]], Any]
+    lessons: list[tuple[Measures, list[float], float]] = field(default_factory=list)
+
+    @property
+    def fold(self) -> int:
+        """Pages of one site are in one fold."""
+        site = registrable_domain(host_of(self.label.case.get("url") or "")) or self.label.id
+        return labelled.fold(site, FOLDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is trained: how the pages of a set are read, and the parameters of the trees."""
+
+    what: str
+    read: Callable[[str], Iterable[Page]]
+    growth: GrowthSection
+    path: Path
+    seeds: tuple[int, ...] = (1,)
+
+    def by_site(self) -> dict[str, Any]:
+        """What is chosen on each labelled page, by trees that saw none of its site."""
+        known, found = self._known(), dict[str, Any]()
+        for fold in range(FOLDS):
+            forest = Forest(Trees.model_validate(self._grown([page for page in known if page.fold != fold])))
+            asked = (page for page in known if page.fold == fold)
+            found |= {page.label.place: page.answer([forest.scores(one)[0] for one in page.measures]) for page in asked}
+        return found
+
+    def run(self) -> None:
+        if not (known := self._known()):
+            labelled.skipped()
+            return
+        sets = ", ".join(dict.fromkeys(page.label.set for page in known))
+        write(self.path, labelled.about("candidates", what=self.what, sets=sets), self._grown(known))
+
+    def _known(self) -> list[Page]:
+        return [page for name in SETS if labelled.has(name) for page in self.read(name)]
+
+    def _grown(self, known: Sequence[Page]) -> dict[str, Any]:
+        lessons = [lesson for page in known for lesson in page.lessons]
+        rows = [row for measures, _, _ in lessons for row in measures]
+        wanted = np.array([is_right for _, rights, _ in lessons for is_right in rights])
+        weights = np.array([weight * len(rights) ** -0.5 for _, rights, weight in lessons for _ in rights])
+        return grow(rows, wanted, weights / weights.mean(), self.growth, self.seeds)
