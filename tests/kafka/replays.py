@@ -46,12 +46,12 @@ async def carried_out(
     *,
     report: Callable[[ReplayProgress], None] = lambda _: None,
     terms: Mapping[str, float] | None = None,
+    metrics: Metrics | None = None,
 ) -> ReplayPlan:
     """A plan after this process has done what there was to do."""
+    metrics = metrics or Metrics(CollectorRegistry())
     async with PlanStore(settings, SystemClock()) as store:
-        session = PlanSession(
-            settings, store, plan, SystemClock(), Metrics(CollectorRegistry()), stop or asyncio.Event(), report
-        )
+        session = PlanSession(settings, store, plan, SystemClock(), metrics, stop or asyncio.Event(), report)
         return await run_plan(session, terms)
 
 

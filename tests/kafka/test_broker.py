@@ -8,66 +8,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from streams.kafka.clients import opened
 from streams.local_kafka.broker import LocalKafka, free_port
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
+from streams.topology import DEAD_LETTER_BYTES
+from tests.kafka.installation import CRAWLED, DEAD, Installation, configure, installed, page
 from tests.processes import running
 from tests.samples import environment
-
-DEAD_LETTER_BYTES = 13 * 1024 * 1024
-"""What a dead letter topic takes."""
 
 pytestmark = [pytest.mark.timeout(180)]
 
 
-async def create(bootstrap_servers: str, topic: str, **configs: str) -> None:
-    async with opened(AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)) as admin:
-        await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=configs)])
-
-
-async def write(bootstrap_servers: str, topic: str, *values: bytes) -> None:
-    """One transaction."""
-    producer = AIOKafkaProducer(
-        bootstrap_servers=bootstrap_servers, transactional_id=f"{topic}-writer", max_request_size=64 * 1024 * 1024
-    )
-    async with opened(producer), producer.transaction():
-        await asyncio.gather(*[await producer.send(topic, value) for value in values])
-
-
-async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | None]:
-    """As a separate group, whose offsets it commits."""
-    consumer = AIOKafkaConsumer(
-        topic,
-        bootstrap_servers=bootstrap_servers,
-        group_id=f"{topic}-readers",
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        isolation_level="read_committed",
-    )
-    async with opened(consumer):
-        values = [(await consumer.getone()).value for _ in range(count)]
-        await consumer.commit()
-        assert await consumer.committed(TopicPartition(topic, 0)) is not None
-        return values
-
-
-async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> None:
-    topic = f"{topic_prefix}pages.dlq"
-    await create(kafka, topic, **{"max.message.bytes": str(DEAD_LETTER_BYTES)})
+async def test_the_largest_dead_letter_fits(assay: Installation) -> None:
     largest = os.urandom(DEAD_LETTER_BYTES - 1024)
-    await write(kafka, topic, largest)
-    assert await read(kafka, topic, 1) == [largest]
+    await assay.feed([(b"k", largest)], DEAD, transactional=True)
+    assert [record.value for record in await assay.read(DEAD)] == [largest]
 
 
 @pytest.mark.slow
 async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> None:
     async with LocalKafka() as kafka:
         address, first, folder = kafka.bootstrap_servers, kafka.pid, kafka.data_dir
-        await create(address, topic_prefix, **{"flush.messages": "1"})
-        await write(address, topic_prefix, b"kept")
+        assay = await installed(address, topic_prefix)
+        await configure(assay.settings, topic_prefix + CRAWLED, {"flush.messages": "1"})
+        await assay.feed([page(1)], transactional=True)
         kafka.kill()
         assert first is not None
         assert not running({first})
@@ -75,7 +39,7 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
         await asyncio.to_thread(kafka.restart)
         assert kafka.bootstrap_servers == address
         assert kafka.pid not in (None, first)
-        assert await read(address, topic_prefix, 1) == [b"kept"]
+        assert [record.value for record in await assay.read(CRAWLED)] == [page(1)[1]]
     assert not folder.exists()
     assert not kafka.running
 

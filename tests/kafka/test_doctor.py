@@ -1,13 +1,14 @@
-"""``assay doctor`` on a real Kafka, healthy and with operator faults."""
+"""``assay doctor`` on a real Kafka, healthy and with operator faults, and a worker that says what it waits for."""
 
 import asyncio
 
+from streams.app.application import Application
 from streams.kafka.checks import check_kafka
-from streams.kafka.topics import plan_topics
+from streams.kafka.topics import create_topics, plan_topics
 from streams.runtime.checks import Check
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import Installing, install, installed, page
+from tests.kafka.installation import Installing, install, installed, page, until
 
 SCORE_PAGE = HANDLERS[0]
 
@@ -38,3 +39,19 @@ async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic
     bare = await findings(install(kafka, topic_prefix + "bare."))
     assert bare["topics"].state == "warn"
     assert bare["clocks"].state == bare["rules"].state == bare["dead letters"].state == "ok"
+
+
+async def test_a_worker_names_the_topic_that_it_waits_for(kafka: str, topic_prefix: str) -> None:
+    settings = install(kafka, topic_prefix)
+    application = Application(settings, HANDLERS[:1])
+    starting = asyncio.create_task(application.start())
+    try:
+        await until(lambda: any("`assay topics create`" in words for words in application.health.ready().problems))
+        [words] = application.health.ready().problems
+        assert f"{topic_prefix}pages.crawled.v1" in words
+        assert f"{topic_prefix}pages.scored.v1" in words, "what it writes, too"
+        await create_topics(settings.kafka)
+        await until(lambda: application.health.ready().well, seconds=90)
+    finally:
+        starting.cancel()
+        await application.stop()

@@ -1,10 +1,13 @@
-"""Offsets of a transaction that reach the broker again when the next transaction of their id is open."""
+"""Requests of a transaction that reach the broker again when the next transaction of their id is open."""
 
+from functools import partial
 from typing import Any
 
+import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import ConnectionGroup, CoordinationType
-from aiokafka.protocol.transaction import TxnOffsetCommitRequest
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.transaction import EndTxnRequest, TxnOffsetCommitRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.aiokafka_fixes.producers import SingleEndProducer
@@ -74,3 +77,31 @@ async def test_late_offsets_of_a_replaced_producer_are_refused(assay: Installati
     for each in (old, producer):
         await each.stop()
     assert (await assay.committed("group"))[0] == 18
+
+
+async def test_late_commit_of_a_replaced_producer_is_refused(assay: Installation) -> None:
+    """The outcome of its commit is unknown, so a new producer follows, whose epoch the late commit does not have."""
+    late = Late(assay)
+    old = await late.start()
+    send, held = old.client.send, []
+
+    async def without_ends(node: int, request: Any, **options: Any) -> Any:
+        if isinstance(request, EndTxnRequest):
+            held.append(partial(send, node, request, **options))
+            raise KafkaError("no answer")
+        return await send(node, request, **options)
+
+    old.client.send = without_ends
+    await old.begin_transaction()
+    await old.send_and_wait(late.place.topic, b"committed", partition=0)
+    with pytest.raises(KafkaError, match="no confirmation of the end of the transaction"):
+        await old.commit_transaction()
+    producer = await late.start()
+    await producer.begin_transaction()
+    await producer.send_and_wait(late.place.topic, b"aborted", partition=0)
+    [arrives] = held
+    assert (await arrives()).error_code == INVALID_PRODUCER_EPOCH
+    await producer.abort_transaction()
+    for each in (old, producer):
+        await each.stop()
+    assert await assay.read(CRAWLED) == []

@@ -11,7 +11,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.dead import dead_letter_topic
+from schemas.retrieval import ResultType
 from streams.app.application import Application
+from streams.cli.run import summary_of
 from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
@@ -59,7 +61,7 @@ WITH_MODELS = set(TABLES["with_models"])
 SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay_fetches_cached_total"}
 """What takes a handler that fails once, a page that crosses tiers, and a page that is asked for again."""
 FAULTS = {"assay_child_processes_ended_total", "assay_dead_letter_pauses_total"}
-"""What takes a page that ends its child process, or a bad deploy (``test_worker_processes``, ``test_dead_share``)."""
+"""What takes a page that ends its child process, or a bad deploy (``test_worker_processes``, ``test_retries``)."""
 
 
 def shown(families: Iterable[Metric]) -> set[str]:
@@ -90,7 +92,8 @@ def models(application: Application) -> dict[str, str]:
 
 
 @pytest.mark.slow
-async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topic_prefix: str) -> None:
+async def test_demo_does_the_whole_job_and_shows_its_metrics(kafka: str, topic_prefix: str) -> None:
+    """Every handler has work, the whole extraction loop runs, and only models and faults have metrics beside these."""
     settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
     async with running(settings, lambda _: None) as demo:
         await demo.work(lambda _: None)
@@ -98,6 +101,20 @@ async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topi
     assert not strays(registry, models(demo.application))
     elsewhere = WITH_MODELS | SECOND_TIME | FAULTS | ELSEWHERE.keys()
     assert shown(registry) == {metric.name for metric in METRICS} - elsewhere
+    figures = demo.tally.summary()
+    events, decisions = figures["events"], figures["decisions"]
+    assert all(decisions["pages.scored.v1"]["tier"][tier] for tier in "ABC")
+    assert all(decisions["results.classified.v1"]["type"][kind] for kind in ResultType)
+    assert events["extraction.needed.v1"] == events["extraction.completed.v1"] > 0
+    assert figures["dead_letters"] == 1
+    passed = decisions["retrieval.evaluated.v1"]["passed"]
+    assert passed["no"] > 0, "listings"
+    assert passed["yes"] > 0, "their details"
+    assert events["documents.indexed.v1"] > 0
+    assert set(decisions["search.evaluated.v1"]["outcome"]) > {"satisfied"} or events["search.evaluated.v1"] > 1
+    assert events["ranking.completed.v1"] == 2
+    for name, done in summary_of(demo.application.metrics, [handler.name for handler in HANDLERS]).items():
+        assert done["in"] == sum(done["outcomes"].values()) > 0, f"{name} is idle"
 
 
 async def write_hostile(place: Installation) -> int:

@@ -11,15 +11,15 @@ from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installing, page
 from tests.kafka.replays import replayed
-from tests.kafka.test_at_least_once import test_failed_commit_repeats_outputs_under_the_same_ids  # noqa: F401
 from tests.kafka.test_dlq import test_original_bytes_and_headers_come_back  # noqa: F401
 from tests.kafka.test_doctor import findings
 from tests.kafka.test_lag import test_caught_up_group_has_no_lag_behind_transaction_markers  # noqa: F401
-from tests.kafka.test_late_commit import proxy, test_late_commit_of_a_replaced_producer_is_refused  # noqa: F401
+from tests.kafka.test_late_offsets import test_late_commit_of_a_replaced_producer_is_refused  # noqa: F401
 from tests.kafka.test_pipeline import (  # noqa: F401
     test_a_zombie_is_fenced,
     test_an_output_that_the_broker_refuses_becomes_a_dead_letter,
     test_every_record_is_handled_once,
+    test_failed_commit_repeats_outputs_under_the_same_ids,
     test_records_of_a_key_keep_their_order,
 )
 from tests.kafka.test_retries import test_a_restart_in_between_neither_loses_nor_doubles_a_retry  # noqa: F401

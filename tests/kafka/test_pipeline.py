@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 from aiokafka import ConsumerRecord, TopicPartition
@@ -12,6 +13,7 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.kafka.clients import make_producer
+from streams.pipeline.consumer import CountingConsumer
 from streams.workers.settings import WorkersSettings
 from tests.kafka.installation import (
     CRAWLED,
@@ -19,6 +21,7 @@ from tests.kafka.installation import (
     GROUP,
     SCORED,
     Installation,
+    Installing,
     configure,
     installed,
     page,
@@ -126,3 +129,28 @@ async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: st
     assert dict(letter.headers)["x-stage"] == b"encode"
     assert CrawledPage.model_validate_json(letter.value).url.endswith("/3")
     assert len(await assay.read(SCORED)) == 7
+
+
+async def test_failed_commit_repeats_outputs_under_the_same_ids(
+    installing: Installing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = CountingConsumer.commit, 0
+
+    async def unreliable(self: CountingConsumer, offsets: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 3 == 1:
+            raise KafkaError("the answer got lost before the commit")
+        await real(self, offsets)
+        if calls % 3 == 2:
+            raise KafkaError("the answer got lost after the commit")
+
+    monkeypatch.setattr(CountingConsumer, "commit", unreliable)
+    assay = await installing([scorer()])
+    await assay.feed([page(number) for number in range(300)])
+    await assay.drain(scorer(), delivery="at_least_once")
+    records = await assay.read(SCORED)
+    outputs = {(record.key, dict(record.headers)["ce_id"]) for record in records}
+    assert sorted(key.decode() for key, _ in outputs) == sorted(f"https://site.example/{n}" for n in range(300))
+    assert len(records) > len(outputs), "at least one commit failed after its outputs"
+    assert await assay.committed() == {number: end for number, end in (await assay.ends()).items() if end}

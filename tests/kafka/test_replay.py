@@ -2,25 +2,42 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
-from aiokafka import ConsumerRecord
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka.structs import OffsetAndMetadata
+from prometheus_client import CollectorRegistry
 
 from schemas.event import TYPE_PREFIX
 from schemas.replays import ReplayState
+from streams.kafka.clients import connection, make_producer, opened
 from streams.replay.admin import cancel, drop, plan_status
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
-from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, command, handlers_named, page, until
+from streams.telemetry.metrics import Metrics
+from streams.topology import HANDLERS, REPLAYS
+from tests.kafka.installation import (
+    CRAWLED,
+    GROUP,
+    SCORED,
+    Installation,
+    command,
+    handlers_named,
+    page,
+    until,
+)
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
 SHADOW = f"{SCORED}.replay.again"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
+GIVES_WAY = "gives way to live traffic"
+OLD, NEW = 200, 60
+"""Pages that are replayed, and live ones that come meanwhile."""
 INSTALLED = (handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
 
 
@@ -147,3 +164,51 @@ async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installatio
     async with PlanStore(assay.settings, SystemClock()) as store:
         [account] = await plan_status(assay.settings, store.plans.values())
         assert (account.plan.run, account.remaining) == (plan.run, 0)
+
+
+async def feed_late(assay: Installation, seconds: float) -> None:
+    """Live pages that were produced a while ago: as if a slow worker had not come to them."""
+    at = int((time.time() - seconds) * 1000)
+    async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
+        for key, value in (page(n) for n in range(OLD, OLD + NEW)):
+            await producer.send(assay.prefix + CRAWLED, value, key=key, timestamp_ms=at)
+
+
+async def catch_up(worker: AIOKafkaConsumer) -> None:
+    """The worker has done all there is."""
+    ends = await worker.end_offsets(worker.assignment())
+    await worker.commit({place: OffsetAndMetadata(end, "") for place, end in ends.items()})
+
+
+async def test_replay_pauses_for_late_live_records_and_continues(assay: Installation) -> None:
+    await assay.feed([page(n) for n in range(OLD)])
+    worker = AIOKafkaConsumer(
+        assay.prefix + CRAWLED, **connection(assay.settings.kafka), group_id=assay.prefix + GROUP,
+        enable_auto_commit=False,
+    )  # fmt: skip
+    await worker.start()
+    await catch_up(worker)
+    await planned(assay.settings, "score_page", rate=30.0)
+    metrics, watched = Metrics(CollectorRegistry()), Watched()
+
+    def waiting() -> float | None:
+        return metrics.registry.get_sample_value("assay_replay_waiting", {"handler": "score_page"})
+
+    running = asyncio.create_task(carried_out(assay.settings, report=watched, metrics=metrics))
+    await until(lambda: watched.last is not None and watched.last.replayed > 0)
+    assert (waiting(), watched.notes) == (0, {""})
+    await feed_late(assay, HANDLERS[0].slo_seconds * 0.75)
+    await until(lambda: GIVES_WAY in watched.notes)
+    assert waiting() == 1
+    assert watched.last is not None
+    done = watched.last.replayed
+    await asyncio.sleep(2.0)
+    assert (watched.last.replayed, watched.last.note) == (done, GIVES_WAY)
+    assert 0 < done < OLD
+    assert len(await assay.read(SHADOW)) == done
+    await catch_up(worker)
+    await until(lambda: running.done() or (watched.last is not None and watched.last.replayed > done))
+    assert (await running).state is ReplayState.FINISHED
+    assert waiting() == 0
+    assert len(await assay.read(SHADOW)) == OLD
+    await worker.stop()

@@ -1,9 +1,11 @@
-"""Ranges read back, and records chosen by contents and by earlier decisions, on a real Kafka."""
+"""Ranges read back, records chosen by contents and earlier decisions, and what another configuration would change."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 
 import pytest
 from aiokafka import ConsumerRecord
@@ -13,17 +15,31 @@ from schemas.pages import CrawledPage
 from schemas.relevance import RelevanceRequested
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
+from streams.cli.replay_run import tell_diff
 from streams.dlq.redrive import RedriveOptions, redrive
 from streams.dlq.selection import Selection
 from streams.kafka.clients import make_producer
 from streams.kafka.log_reader import committed_ranges, read_log
+from streams.replay.admin import resolved
+from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.processor import ReplayProgress
-from streams.replay.ranges import find_ranges
+from streams.replay.ranges import EARLIEST, LATEST, find_ranges
 from streams.replay.selection import decision_ranges, make_selector
 from streams.settings.model import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler
-from tests.kafka.installation import CRAWLED, PARTITIONS, Installation, Installing, handlers_named, page, scored, scorer
+from tests.kafka.installation import (
+    CRAWLED,
+    PARTITIONS,
+    SCORED,
+    Installation,
+    Installing,
+    handlers_named,
+    install,
+    page,
+    scored,
+    scorer,
+)
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
@@ -170,3 +186,32 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     until = await until_now(place, SCORER, **both)
     again = await chosen(place, SCORER, until, outcomes=["dead"])
     assert again == list(range(3, 40, 4))
+
+
+LISTED = "https://health.gov.tw/"
+"""The pages of this host are in tier B, by 40 points for their source alone; the others are in tier C."""
+HTML = "<title>Page</title><p>Some text that is in every page.</p>"
+PAGES = [CrawledPage(url=f"{host}{n}", html=HTML) for n in range(20) for host in (LISTED, "https://site.example/")]
+
+
+@pytest.mark.usefixtures("children")
+async def test_diff_counts_the_pages_that_a_threshold_moves(
+    installing: Installing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pages in two transactions, and one record that is no page."""
+    place = await installing()
+    records = [(page.url.encode(), page.to_json()) for page in PAGES]
+    for some in (records[:15], records[15:]):
+        await place.feed(some, transactional=True)
+    await place.feed([(b"broken", b"{")])
+    wishes = ReplayRequest(plan="diff", handler="score_page")
+    plan = await resolved(place.settings, make_plan(wishes, place.settings, datetime.now(UTC)), (EARLIEST, LATEST))
+    kafka = place.settings.kafka
+    then = install(kafka.bootstrap_servers, kafka.topic_prefix, tiered_indexing={"tier_b": {"min_cts": 45}})
+    assert await tell_diff(place.settings, then, plan, len(PAGES), as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["pages"], told["moved_count"]) == (len(PAGES) + 1, 20)
+    assert {move["url"] for move in told["moved"]} == {f"{LISTED}{n}" for n in range(20)}
+    assert {(move["now"]["decision"], move["then"]["decision"]) for move in told["moved"]} == {("B", "C")}
+    assert told["dead"] == {"now": {"undecodable": 1}, "then": {"undecodable": 1}}
+    assert await place.read(SCORED) == [], "nothing is written"

@@ -2,8 +2,8 @@
 
 1. It sends the offsets and the end of a transaction again if it gets no answer. The first request may arrive after the
    second one, and the broker can't tell it from a request of the producer's next transaction: it would set the group's
-   offset back, or end that transaction. Delete ``SingleEndProducer`` if
-   ``test_late_commit_after_a_repeated_one_ends_the_next`` of ``tests/kafka/test_late_commit.py`` fails.
+   offset back, or end that transaction. Delete ``SingleEndProducer`` if ``test_late_offsets_set_the_group_back`` of
+   ``tests/kafka/test_late_offsets.py`` fails.
 2. It sends records to partitions that the broker refused to add to the transaction. While the end of the previous
    transaction is not written to such a partition, the broker takes the records for records of that one, and commits
    them. Delete ``fail_refused_records`` if the fault rounds no longer find the seeded bug ``refused_sent`` of
