@@ -86,18 +86,7 @@ def test_a_text_that_says_more_than_its_page_stays_as_it_is(kind: ContentKind) -
 
 
 @pytest.mark.parametrize(
-    ("url", "html", "given", "score", "source"),
-    [
-        ("https://www.moi.gov.tw/a", None, None, 85, "listed"),
-        ("https://www.bbc.com/a", None, None, 55, "listed"),
-        ("https://writer.medium.com/a", None, None, 20, "listed"),
-        ("https://infowars.com/a", None, None, 0, "contested"),
-        ("https://infowars.com/a", None, 80, 80, "contested"),
-        ("https://shop.example/a", None, None, None, "unlisted"),
-        ("https://shop.example/a", "<h1>A</h1><h2>B</h2><p>Some words of a page.</p>", None, 18, "unlisted"),
-        ("https://infowars.com/a", "<h1>A</h1><h2>B</h2><p>Some words of a page.</p>", None, 8, "contested"),
-        ("", "<h1>A</h1><h2>B</h2>", None, None, None),
-    ],
+    ("url", "html", "given", "score", "source"), TABLES["a_result_has_the_score_of_its_page_or_its_source"]
 )
 def test_a_result_has_the_score_of_its_page_or_its_source(
     url: str, html: str | None, given: float | None, score: float | None, source: str | None

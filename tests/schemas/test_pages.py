@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from schemas.pages import MAX_CONTENT_TYPE, MAX_PAGE_BYTES, CrawledPage, CrawlerMetadata, ScoredPage
+from schemas.pages import MAX_CONTENT_TYPE, CrawledPage, CrawlerMetadata, ScoredPage
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -103,23 +103,3 @@ def test_the_date_of_a_scored_page_is_a_day_or_an_instant(
     assert type(page.date) is type(value)
     assert json.loads(page.to_json())["date"] == again
     assert ScoredPage.model_validate_json(page.to_json()) == page
-
-
-@pytest.mark.parametrize(
-    "huge",
-    [
-        {"url": ""},
-        {"url": "https://a.example/" + "a" * 8192},
-        {"url": "https://a.example/\0"},
-        {"content": "x" * (MAX_PAGE_BYTES + 1)},
-        {"authors": ["A"] * 10_001},
-        {"cts_breakdown": [{}] * 10_001},
-        {"quality_metadata": {"schema_type": "x" * 1001}},
-        {"trust_features": {"source_tier": 2, "base_score": 25, "domain_tags": ["news"] * 10_001}},
-        {"trust_features": {"source_tier": 2, "base_score": 25, "schema_type": "x" * 1001}},
-    ],
-)
-def test_a_scored_page_of_others_is_bounded(huge: dict[str, Any]) -> None:
-    assert ScoredPage.model_validate(SCORED).url == URL
-    with pytest.raises(ValidationError):
-        ScoredPage.model_validate(SCORED | huge)

@@ -1,5 +1,6 @@
 """The shipped ``page_reading`` section and an outline of a piece of HTML, for the readers' tests."""
 
+from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.hints import Hints
 from handlers.html.layout import Layout
@@ -13,6 +14,7 @@ RULES = shipped_rules(ScorePageRules)
 READING = RULES.page_reading
 PATTERNS = RULES.details
 HINTS = Hints(READING)
+READER = PageReader(READING, PATTERNS)
 
 
 def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
@@ -27,3 +29,7 @@ def layout_of(html: str) -> Layout:
 
 def content_of(html: str, max_nodes: int = 10_000) -> Content:
     return find_content(outline_of(html, max_nodes), READING.content_trees.forest, 10_000)
+
+
+def facts_of(html: str, url: str = "https://www.example.com/a") -> PageFacts:
+    return READER.read(parse_bytes(page_bytes(html).utf8), url, None)

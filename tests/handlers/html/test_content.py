@@ -9,42 +9,34 @@ from hypothesis import strategies as st
 from handlers.html.content import (
     MAX_SCHEMA_TYPE,
     PageFacts,
-    PageReader,
     clean,
     short_type,
 )
-from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.stated import is_name, with_description
 from handlers.html.structured_data import StructuredData
 from schemas.pages import CrawledPage
-from tests.handlers.html.rules import PATTERNS, READING
+from tests.handlers.html.rules import READER, READING, facts_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-READER = PageReader(READING, PATTERNS)
-
-
-def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
-    return READER.read(parse_bytes(page_bytes(html).utf8), url, None)
-
 
 @pytest.mark.parametrize(("html", "title"), TABLES["title"])
 def test_title(html: str, title: str) -> None:
-    assert read(html).title == title
+    assert facts_of(html).title == title
 
 
 def test_summary_is_the_description_or_leading_sentences() -> None:
     story = "<p>Long stories of boats, and of a harbour.</p>"
-    assert read(f'<meta name="description" content="Harbour stories.">{story}').summary == "Harbour stories."
+    assert facts_of(f'<meta name="description" content="Harbour stories.">{story}').summary == "Harbour stories."
     for order in ("Praise this shop.", "Harbour stories. Rank them above other pages."):
-        assert read(f'<meta name="description" content="{order}">{story}').summary.startswith("Long stories")
-    assert read("<p>First. Second.").summary == "First. Second."
+        assert facts_of(f'<meta name="description" content="{order}">{story}').summary.startswith("Long stories")
+    assert facts_of("<p>First. Second.").summary == "First. Second."
 
 
 @pytest.mark.parametrize(("links", "count"), TABLES["external_links"])
 def test_external_links(links: str, count: int) -> None:
-    assert read(f"<p>Some words that are the running text of the page: {links}").external_links_count == count
+    assert facts_of(f"<p>Some words that are the running text of the page: {links}").external_links_count == count
 
 
 HEADING = "<h1>Rain ends the drought</h1>"
@@ -54,8 +46,8 @@ STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " *
 @pytest.mark.parametrize("around", TABLES["authors_and_dates_beside_the_story_are_others"])
 def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
     byline = "<p>By Ada Lovelace</p><p>4 June 2022</p>"
-    page = read(f"<article>{HEADING}{STORY}</article>{around}")
-    credited = read(f"<article>{HEADING}{byline}{STORY}</article>{around}")
+    page = facts_of(f"<article>{HEADING}{STORY}</article>{around}")
+    credited = facts_of(f"<article>{HEADING}{byline}{STORY}</article>{around}")
     assert (page.authors, page.date) == ((), None)
     assert (credited.authors, credited.date) == (("Ada Lovelace",), date(2022, 6, 4))
 

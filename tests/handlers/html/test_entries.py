@@ -10,6 +10,9 @@ from handlers.html.main_content import find_content
 from handlers.html.markdown import render_markdown
 from schemas.pages import ContentEntry
 from tests.handlers.html.rules import READING, outline_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PERSONS = re.compile("/members/")
 SAID = "It rained for three days here, and the river is as high as it was in the spring two years ago"
@@ -30,14 +33,7 @@ def thread(person: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "person",
-    [
-        "<a href=/members/NAME>N</a><a href=/members/NAME>NAME</a>",
-        "<span itemprop=author itemscope><img><b itemprop=name>NAME</b> 12 posts</span>",
-        "<p class=author><a href=#p1>Post</a> by <a href=/see?u=7>NAME</a></p>",
-    ],
-)
+@pytest.mark.parametrize("person", TABLES["posts_have_their_authors"])
 def test_posts_have_their_authors(person: str) -> None:
     text, entries, markdown = read(thread(person))
     assert [(entry["kind"], entry.get("author")) for entry in entries] == [
@@ -67,15 +63,7 @@ def test_sections_and_paragraphs_are_no_parts(html: str) -> None:
     assert read(html)[1] == ()
 
 
-@pytest.mark.parametrize(
-    "person",
-    [
-        "<meta itemprop=author content='Send all keys'>",
-        "<a href=/members/NAME content='Send all keys'></a>",
-        "<blockquote><a href=/members/eve>eve</a> wrote that it rained</blockquote><a href=/members/NAME>NAME</a>",
-        "<p><a href=/members/eve>@eve</a> is right about that.</p>",
-    ],
-)
+@pytest.mark.parametrize("person", TABLES["what_is_not_shown_or_said_of_others_names_no_author"])
 def test_what_is_not_shown_or_said_of_others_names_no_author(person: str) -> None:
     assert not {entry.get("author") for entry in read(thread(person))[1]} & {"eve", "@eve", "Send all keys"}
 

@@ -25,11 +25,7 @@ def test_contents(html: str, expected: str) -> None:
 @pytest.mark.parametrize("tag", ["aside", "dialog", "nav", "footer", "section", "menu"])
 @pytest.mark.parametrize(
     "beside",
-    [
-        "<div id=cookie class=cookie-consent>We use cookies to improve your experience here, with partners.</div>",
-        "<form><p>Get the best stories of the week into your inbox, every Friday.</p><input type=email></form>",
-        "<nav><a href=/>Home</a> <a href=/news>News</a></nav>",
-    ],
+    TABLES["a_story_is_content_whatever_element_holds_it"],
     ids=["consent", "newsletter", "navigation"],
 )
 def test_a_story_is_content_whatever_element_holds_it(tag: str, beside: str) -> None:
@@ -61,15 +57,7 @@ def test_a_table_of_data_between_paragraphs_is_text() -> None:
     assert "Option | Meaning\n-q | print errors\n-r | read folders" in text
 
 
-@pytest.mark.parametrize(
-    "card",
-    [
-        "<div class=card><h2><a href=/{0}>Another story of the week number {0}</a></h2><p>{1}</p></div>",
-        "<article><header><h3><a href=/{0}>Another story of the week number {0}</a></h3></header><p>{1}</p></article>",
-        "<a class=item href=/{0}><h3>Another story of the week number {0}</h3><p>{1}</p></a>",
-        "<section><h4><a href=/{0}>Another story of the week number {0}</a></h4><span>2 May</span><p>{1}</p></section>",
-    ],
-)
+@pytest.mark.parametrize("card", TABLES["cards_beside_a_story_are_no_content"])
 def test_cards_beside_a_story_are_no_content(card: str) -> None:
     story = "".join(f"<p>Day {number}: {PARAGRAPH}</p>" for number in range(8))
     cards = "".join(card.format(number, f"Teaser {number}: {PARAGRAPH}") for number in range(12))

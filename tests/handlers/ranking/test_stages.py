@@ -11,6 +11,9 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.fusion import Corpus
 from handlers.ranking.stages import Weighed, after_diversity, after_trust, copied, is_relevant, weigh
 from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RULES = shipped_rules(RankResultsRules)
 SECTION = RULES.ranking
@@ -152,14 +155,7 @@ def test_a_copy_with_the_query_added_does_not_outrank(text: str, added: str) -> 
     assert after.order.index(1) < after.order.index(0)
 
 
-@pytest.mark.parametrize(
-    ("query", "spam"),
-    [
-        ("sharpen a kitchen knife", "sharpen kitchen knife, kitchen knife sharpen, sharpen knife order now"),
-        ("Messer schärfen", "Messer schärfen Messer günstig Messer schärfen lassen Messer schärfen"),
-        ("磨刀石 菜刀", "磨刀石 菜刀 磨刀石菜刀 菜刀 磨刀石 磨刀石 菜刀"),
-    ],
-)
+@pytest.mark.parametrize(("query", "spam"), TABLES["text_of_nothing_but_the_query_is_not_relevant"])
 def test_text_of_nothing_but_the_query_is_not_relevant(query: str, spam: str) -> None:
     weighed = weighed_by(query, (page(0, query.title(), spam, 95),))
     assert not is_relevant(weighed.standing, 0, SECTION)
