@@ -1,6 +1,9 @@
-"""The index behind a real Kafka: thirty articles over three tiers, and the tiers of the last run."""
+"""The index behind a real Kafka: thirty articles over three tiers, tier changes, an outage, two copies, a kill."""
 
+import asyncio
+import contextlib
 import json
+from asyncio.subprocess import DEVNULL
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,16 +12,23 @@ from typing import Any
 import pytest
 from qdrant_client import QdrantClient
 
+from handlers.index_page import IndexPageRules
+from handlers.indexing.points import points_of
 from schemas.documents import DocumentIndexed
+from schemas.pages import ScoredPage
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, REPLAYS
-from tests.kafka.installation import CRAWLED, Installation, Installing, command, ran
+from tests.handlers.indexing.pages import LONG, scored_page
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, process, ran
 from tests.kafka.replays import planned, replayed
 from tests.kafka.test_doctor import findings
+from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
 SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"score_page", "index_page"})
 
+RULES = shipped_rules(IndexPageRules)
+SECTIONS = (RULES.tiered_indexing, RULES.index_points)
 DATE = "2026-01-02T08:00:00Z"
 LOWER = 45
 """A threshold of tier A with which pages of kind B are in it."""
@@ -46,6 +56,11 @@ def article(number: int, kind: str) -> tuple[bytes, bytes]:
         f"{paragraphs}{structure}</article></body></html>"
     )
     return url.encode(), json.dumps({"url": url, "html": html}).encode()
+
+
+def scored(tier: Any, number: int, day: int = 1, content: str = LONG) -> tuple[bytes, bytes]:
+    page = scored_page(tier, content, url=f"https://news.example/{number}", fetched_at=f"2026-01-{day:02}T00:00:00Z")
+    return page.url.encode(), page.to_json()
 
 
 def points(server: QdrantServer) -> Counter[str]:
@@ -136,3 +151,34 @@ async def test_the_index_has_the_tiers_of_the_last_run(
     await assay.drain(INDEX_PAGE)
     assert tiers() == "ABCABC"
     assert (await findings(assay.settings))["indexed pages"].state == "warn"
+
+
+@pytest.mark.slow
+async def test_killed_at_any_moment_it_leaves_just_the_right_points(
+    installing: Installing, server: QdrantServer
+) -> None:
+    assay = await installing((SCORE_PAGE, INDEX_PAGE))
+    server.delay_seconds = 0.02
+    first = [scored("A", number, 1) for number in range(20)]
+    second = [scored("ABC"[number % 3], number, 2) for number in range(20)]
+    await assay.feed([*first, *second], SCORED)
+    for patience in (3.0, 3.7, 4.4):
+        worker = await run(assay, server)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(worker.wait(), patience)
+        if worker.returncode is None:
+            worker.kill()
+            await worker.wait()
+    server.delay_seconds = 0.0
+    worker = await run(assay, server)
+    assert await worker.wait() == 0
+    expected = [points_of(ScoredPage.model_validate_json(value), *SECTIONS) for _, value in second]
+    found, _ = server.client.scroll("documents", limit=10_000)
+    assert {str(record.id) for record in found} == {point.id for points in expected for point in points}
+    assert len(await assay.events(DocumentIndexed)) == 40
+
+
+async def run(assay: Installation, server: QdrantServer) -> asyncio.subprocess.Process:
+    return await process(
+        assay.settings, "run", "index_page", "--drain", stdout=DEVNULL, stderr=DEVNULL, index__url=server.url
+    )
