@@ -50,7 +50,7 @@ class Situation:
 def read_situations(files: Sequence[Path] = ()) -> list[Situation]:
     """All expectations, in the order of files and lines."""
     found = []
-    for path in files or sorted(CASES.glob("*.yaml")):
+    for path in files or sorted(events.with_suffix(".yaml") for events in CASES.glob("*.jsonl")):
         document = yaml.safe_load(path.read_text())
         for entry in document["situations"]:
             handlers = entry.pop("handlers", document.get("handlers"))
