@@ -26,6 +26,13 @@ from tools.bench.assay_worker import handler_of, settings_for
 from tools.bench.child import Task
 from tools.bench.work import NOTES, Record, load_pages, note, page_records
 
+ROOT = Path(__file__).parent.parent.parent
+RUN_SECONDS = 1800
+SAMPLE_SECONDS = 0.5
+QUIX_PYTHON = ROOT / ".assay" / "quix" / "bin" / "python"
+Run = dict[str, float]
+"""What a process told, and the highest memory of its children (PSS) from the first record on."""
+
 
 async def feed_pages(kafka: LocalKafka, times: int) -> Task:
     return await _fed(kafka, f"pages{times}.", handler_of(""), page_records(load_pages(), times))
@@ -56,14 +63,6 @@ async def rewind(feed: Task, group: str) -> None:
     async with opened(AIOKafkaConsumer(**options)) as consumer:
         consumer.assign(partitions)
         await consumer.commit({partition: OffsetAndMetadata(0, "") for partition in partitions})
-
-
-ROOT = Path(__file__).parent.parent.parent
-RUN_SECONDS = 1800
-SAMPLE_SECONDS = 0.5
-QUIX_PYTHON = ROOT / ".assay" / "quix" / "bin" / "python"
-Run = dict[str, float]
-"""What a process told, and the highest memory of its children (PSS) from the first record on."""
 
 
 class RunFailedError(Exception):
