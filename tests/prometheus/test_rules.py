@@ -74,7 +74,7 @@ def _no_worker() -> Case:
 def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> str:
     """What promtool finds wrong; empty if every case fires exactly its alerts."""
     told = [alert.rule for alert in alerts]
-    asked = " ".join(rule["expr"] for rule in told)
+    asked = str(told)
     recorded = [rule for rule in recording_rules() if rule["record"] in asked]
     groups = [{"name": "recording", "rules": recorded}, {"name": "alerts", "rules": told}]
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": groups}), "utf-8")
