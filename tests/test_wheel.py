@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from streams.cli.commands import COMMANDS
+from streams.local_kafka.broker import free_port
 from streams.local_kafka.install import cache_folder
 from tests.samples import ROOT, the_handler
 
@@ -202,8 +202,7 @@ FAIL = {"why 0123 --reply": 1, "train --output model": 2}
 
 def test_one_use_of_every_command(assay: Path, tmp_path: Path) -> None:
     assert {words.split()[0] for words, _ in USES} | {"console", "demo"} == {*COMMANDS}
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        port, http = (str(found.getsockname()[1]) for found in (one, other))
+    port, http = str(free_port()), str(free_port())
     html = "<title>Harbour</title><p>The dredging of the harbour begins on Monday, the harbour office said."
     (tmp_path / "pages.jsonl").write_text(json.dumps({"url": PAGE, "html": html}) + "\n", "utf-8")
     variables = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{port}", "ASSAY_HTTP__PORT": http}

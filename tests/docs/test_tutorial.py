@@ -7,7 +7,6 @@ A block below ``<!-- run -->`` is run, and its output must match the block below
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from streams.local_kafka.broker import free_port
 from streams.local_kafka.install import cache_folder
 
 pytestmark = pytest.mark.kafka
@@ -47,12 +47,6 @@ def pattern(prints: str) -> str:
         for line in prints.splitlines()
     ]
     return "".join(lines)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 @pytest.mark.slow
