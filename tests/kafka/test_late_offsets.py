@@ -1,4 +1,4 @@
-"""Requests of a transaction that reach the broker again when the next transaction of their id is open."""
+"""Requests of a transaction that reach the broker late, or again, when the next transaction of their id is open."""
 
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ INVALID_PRODUCER_EPOCH = 47
 
 
 class Late:
-    """A producer of a group's offsets, of which one request arrives twice."""
+    """A producer of a group's offsets, of which one request arrives late or twice."""
 
     def __init__(self, assay: Installation) -> None:
         self.group = f"{assay.prefix}group"

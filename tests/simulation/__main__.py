@@ -29,7 +29,7 @@ _HASH_SEED = {"PYTHONHASHSEED": "0"}
 
 
 def main() -> int:
-    """Returns 0 if no run shows a fault; with a seeded bug, if one does. After Ctrl-C, 130 and the sum so far."""
+    """Returns 0 if no run shows a fault; with seeded bugs, if each is found. After Ctrl-C, 130 and the sum so far."""
     parser = argparse.ArgumentParser(prog="make simulate", description="The pipeline over a simulated Kafka.")
     parser.add_argument("--schedules", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="The first one; a run goes on from any seed.")
@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument(
         "--bug",
         action="append",
+        type=_bug,
         metavar="NAME[:SEED]",
         help=f"Plants a seeded bug until it is found: {', '.join(here)}.",
     )
@@ -47,17 +48,25 @@ def main() -> int:
     options = parser.parse_args()
     if options.schedules < 1 or options.jobs < 1:
         parser.error("--schedules and --jobs are at least 1")
+    bugs: list[tuple[str | None, int | None]] = options.bug or [(None, None)]
+    if unknown := sorted({name for name, _ in bugs if name} - set(here)):
+        parser.error(f"--bug: there is no {', '.join(unknown)}; there are {', '.join(here)}")
+    status = 0
     if any(os.environ.get(name) != value for name, value in _HASH_SEED.items()):
         arguments = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, arguments, os.environ | _HASH_SEED)  # noqa: S606 - the same program again
-    statuses = []
-    for bug in options.bug or [""]:
-        name, _, seed = bug.partition(":")
-        if bug and name not in here:
-            parser.error(f"--bug is one of {', '.join(here)}")
-        options.bug, options.seed = name or None, int(seed or options.seed)
-        statuses.append(run(options))
-    return max(statuses)
+    for bug, seed in bugs:
+        own = {"bug": bug, "seed": options.seed if seed is None else seed}
+        status = max(status, run(argparse.Namespace(**vars(options) | own)))
+        if status >= 128:
+            break
+    return status
+
+
+def _bug(text: str) -> tuple[str, int | None]:
+    """The name of a bug, and the seed to begin with."""
+    name, _, seed = text.partition(":")
+    return name, int(seed) if seed else None
 
 
 def run(options: argparse.Namespace) -> int:

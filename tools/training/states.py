@@ -42,8 +42,11 @@ class Row(NamedTuple):
 
 
 def main() -> None:
+    if not (pages := sum(1 for _ in labelled.pages())):
+        labelled.skipped()
+        return
     section = fitted([*written(), *of_pages()])
-    about = labelled.about("states", pages=sum(1 for _ in labelled.pages()))
+    about = labelled.about("states", pages=pages)
     labelled.store(NOTICES, {"about": about, **section.model_dump(exclude={"about"})})
 
 

@@ -7,8 +7,10 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from streams.generate.templates import HTTP_PORT
+from schemas.needs import FetchPages, IndexDocument
+from streams.generate.templates import HTTP_PORT, service_name
 from streams.settings.model import Settings
+from streams.topology import HANDLERS, Handler
 from tests.samples import ROOT, instance
 
 
@@ -35,6 +37,24 @@ WORKERS: dict[str, Any] = {
 OPEN: dict[str, Any] = document("docker-compose.open.yml")["services"]
 OURS = ("topics", "lag", "console", "replay")
 SERVICES: dict[str, Any] = MAIN["services"] | WORKERS
+
+
+def test_every_handler_has_exactly_one_worker() -> None:
+    runs = [service["command"] for service in WORKERS.values()]
+    assert sorted(runs) == sorted(["run", handler.name] for handler in HANDLERS)
+    assert set(WORKERS) == {service_name(handler) for handler in HANDLERS}
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in WORKERS)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_a_service_waits_for_exists_and_can_be_waited_for(name: str) -> None:
+    for other, dependency in SERVICES[name].get("depends_on", {}).items():
+        assert other in SERVICES
+        if dependency["condition"] == "service_healthy":
+            assert "test" in SERVICES[other]["healthcheck"]
+        else:
+            assert dependency["condition"] == "service_completed_successfully"
+            assert SERVICES[other]["restart"] != "unless-stopped"
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -69,6 +89,15 @@ def test_services_gain_no_privileges_and_ours_drop_all(name: str) -> None:
         assert service["tmpfs"] == ["/tmp"]
 
 
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
+    service = WORKERS[service_name(handler)]
+    kept = [service["environment"].get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]
+    folders = [volume.split(":")[1] for volume in service.get("volumes", ())]
+    assert bool(folders) is bool(handler.asks & {FetchPages, IndexDocument})
+    assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
+
+
 @pytest.mark.parametrize("name", WORKERS)
 def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
     for variable in WORKERS[name]["environment"]:
@@ -79,3 +108,27 @@ def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
     assert WORKERS[name]["environment"]["ASSAY_HTTP__HOST"] == "0.0.0.0"
     assert WORKERS[name]["expose"] == [str(HTTP_PORT)]
     assert f":{HTTP_PORT}/healthz" in WORKERS[name]["healthcheck"]["test"][-1]
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
+    service = WORKERS[service_name(handler)]
+    environment = service["environment"]
+    # A handler of any lane may request a search, so all get the address of the one index.
+    assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
+    assert ("ASSAY_LLM__REDIS_URL" in environment) is handler.asks_models
+    assert ("redis" in service["depends_on"]) is handler.asks_models
+
+
+def test_the_builder_is_sent_what_the_image_copies() -> None:
+    ignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    allowed = {line.removeprefix("!") for line in ignore if line.startswith("!")}
+    copied = {
+        source
+        for line in (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+        if line.startswith("COPY") and "--from" not in line
+        for source in line.split()[1:-1]
+    }
+    assert "*" in ignore
+    assert copied == allowed
+    assert all((ROOT / source).exists() for source in copied)

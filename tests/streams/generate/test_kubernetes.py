@@ -1,6 +1,7 @@
 """The Kubernetes manifests against the schemas of Kubernetes and KEDA, and the topology."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -10,8 +11,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.cli.commands import run_command_line
-from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, manifests
+from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
+from streams.generate.templates import HTTP_PORT, service_name
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, Handler, handler_named
@@ -19,6 +22,7 @@ from tests.samples import ROOT
 
 KUBERNETES = ("1.31", "1.37")  # the oldest and the newest version that the manifests are validated for
 NOT_KUBERNETES = {"Kustomization", "Component", "ScaledObject"}
+HANDLER_IDS = [handler.name for handler in HANDLERS]
 
 
 def installation(**sections: Any) -> Installation:
@@ -72,6 +76,23 @@ def test_scaled_objects_fit_the_definition_of_keda(name: str) -> None:
         assert all(isinstance(value, str) for value in trigger["metadata"].values())
 
 
+@pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
+def test_a_handler_has_a_restricted_deployment_that_drains(its: Handler) -> None:
+    deployment = found("Deployment")[service_name(its)]
+    assert "replicas" not in deployment["spec"]
+    spec = deployment["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    assert container["args"][:2] == ["run", its.name]
+    assert spec["terminationGracePeriodSeconds"] > SHIPPED.pipeline.drain_seconds
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    budget = found("PodDisruptionBudget")[service_name(its)]
+    assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+    assert found("Service")[service_name(its)]["spec"]["ports"][0]["port"] == HTTP_PORT
+
+
 def test_the_environment_is_one_that_settings_accept(monkeypatch: pytest.MonkeyPatch) -> None:
     base = yaml.safe_load(manifests(SHIPPED)[BASE / "kustomization.yaml"])
     for literal in base["configMapGenerator"][0]["literals"]:
@@ -80,6 +101,26 @@ def test_the_environment_is_one_that_settings_accept(monkeypatch: pytest.MonkeyP
     assert settings.index.url == "http://qdrant:6333"
     assert not settings.kafka.create_topics
     assert settings.workers.processes == 1
+
+
+@pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
+def test_policies_open_what_a_handler_asks_for(its: Handler) -> None:
+    labels = found("Deployment")[service_name(its)]["spec"]["template"]["metadata"]["labels"]
+    chosen = set()
+    for name, policy in found("NetworkPolicy").items():
+        selector = policy["spec"]["podSelector"]
+        names = [value for rule in selector.get("matchExpressions", ()) for value in rule["values"]]
+        if its.name in names or ("matchLabels" in selector and selector["matchLabels"].items() <= labels.items()):
+            chosen.add(name)
+    expected = {"assay"}
+    for name, needs in (
+        ("assay-index", {IndexDocument, SearchVectors}),
+        ("assay-models", {AskModel}),
+        ("assay-fetch", {FetchPages}),
+    ):
+        if its.asks & needs:
+            expected.add(name)
+    assert chosen == expected
 
 
 def test_servers_of_every_process_are_open() -> None:
@@ -92,6 +133,23 @@ def test_servers_of_every_process_are_open() -> None:
     assert {"protocol": "TCP", "port": 6380} in policies["assay-models"]["spec"]["egress"][0]["ports"]
     [_, patch] = yaml.safe_load(files[EXAMPLE / "kustomization.yaml"])["patches"]
     assert yaml.safe_load(patch["patch"])[0]["value"] == {"ports": expected}
+
+
+def test_fetching_reaches_no_private_address() -> None:
+    [rule] = found("NetworkPolicy")["assay-fetch"]["spec"]["egress"]
+    blocks = [target["ipBlock"] for target in rule["to"]]
+    assert [block["cidr"] for block in blocks] == ["0.0.0.0/0", "::/0"]
+    assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"} <= set(blocks[0]["except"])
+    assert {"::1/128", "fc00::/7", "fe80::/10"} <= set(blocks[1]["except"])
+
+
+def test_partitions_bound_the_replicas() -> None:
+    score_page = handler("score_page")
+    wider = replace(score_page, consumes=replace(score_page.consumes, partitions=48))
+    for its, most in ((score_page, 6), (wider, 48)):
+        written = scaled_object(its, SHIPPED)
+        assert written is not None
+        assert written["spec"]["maxReplicaCount"] == most
 
 
 def test_limits_of_models_bound_the_replicas() -> None:

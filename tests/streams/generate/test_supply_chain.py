@@ -82,7 +82,9 @@ def test_what_is_imported_is_declared_and_the_reverse() -> None:
 
 def test_the_extras_of_missing_modules_install_them() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    for module, names in providers(EXTRA_OF).items():
+    found = providers(EXTRA_OF)
+    assert found.keys() == EXTRA_OF.keys()
+    for module, names in found.items():
         assert names & named(extras[EXTRA_OF[module]]), module
 
 

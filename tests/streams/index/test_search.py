@@ -1,5 +1,6 @@
 """Searches with filters, embedded and on a server, over indexed pages and older points."""
 
+import random
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing
 from datetime import UTC, datetime, timedelta
@@ -168,6 +169,40 @@ async def test_a_long_page_crowds_out_no_other(library: Library) -> None:
     assert len({hit.payload["url"] for hit in enough}) >= 5
     bounded = await library.ask(limit=20, documents=5, most=30)
     assert len(bounded) == 30
+
+
+async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
+    """Whether few points fit, or many, near the query or far from it: the embedded store finds the nearest of them."""
+    chance = random.Random(5)
+    library = Library(IndexSettings(path=None))
+    vectors: dict[str, tuple[list[float], dict[str, Any]]] = {}
+    for number in range(1500):
+        text = " ".join(chance.choices(("rain", "mill", "river", "stone", "tax", "vote", "law", "choir"), k=6))
+        # Of tier A are the points that are far from the query, of tier C some of all.
+        tier = "C" if chance.random() < 0.1 else "B" if "rain" in text or "mill" in text else "A"
+        url = f"https://site{number % 7}.example/{number}"
+        payload = {"url": url, "domain": f"site{number % 7}.example", "tier": tier, "text": f"{text} {number}"}
+        vectors[url] = (hash_ngrams(payload["text"], 128), payload)
+        await library.store.write([StoredPoint(document_id_of(url), vectors[url][0], payload)])
+    query = hash_ngrams("rain on the mill", 128)
+    for filters in (
+        SearchFilters(tiers=("A",)),
+        SearchFilters(tiers=("B",)),
+        SearchFilters(tiers=("A", "B")),
+        SearchFilters(tiers=("C",), domains=("site1.example",)),
+        SearchFilters(domains=("site1.example", "site2.example", "site3.example", "site4.example")),
+    ):
+        for limit in (1, 40, 400):
+            fitting = [
+                sum(x * y for x, y in zip(query, vector, strict=True))
+                for vector, payload in vectors.values()
+                if (not filters.tiers or payload["tier"] in filters.tiers)
+                and (not filters.domains or payload["domain"] in filters.domains)
+            ]
+            expected = sorted(fitting, reverse=True)[:limit]
+            found = [score for score, _ in await library.store.search(query, limit, filters)]
+            assert found == pytest.approx(expected, abs=1e-5)
+    await library.worker.aclose()
 
 
 # --- two collections in one store ------------------------------------------------------------------------------------
