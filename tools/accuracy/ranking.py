@@ -36,6 +36,22 @@ from tools.accuracy.judges import Judge, p95
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup, sampled
 from tools.accuracy.ranking_sets import Document, Query, ranking_sets, sample
 
+TOP, TOP_TRUST, DEPTH = 10, 5, 50
+"""Results that NDCG looks at, the share of HIGH, and recall."""
+VECTOR, BM25, RANKING, TREES, MMR, SHIPPED = "vector", "+ BM25", "+ ranking", "+ trees", "+ MMR", "as shipped"
+_STAGES: Sequence[tuple[str, str, dict[str, Any], dict[str, Any]]] = (
+    (BM25, "bm25", {"enabled": False}, {"enabled": True}),
+    (RANKING, "model_ranking", {"enabled": False}, {"enabled": True}),
+    (TREES, "trees", {"mode": "off"}, {"mode": "on"}),
+    (MMR, "mmr", {"enabled": False}, {"enabled": True}),
+)
+"""By row: the stage's section, off and on."""
+ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""When every query is asked, for all pages are older than that; so the figures don't age."""
+_TIMED = 50
+"""Queries that are asked again for the time."""
+_HEADS = ("queries", "NDCG@10", "MRR", "recall@50", "HIGH, top 5", "ms of CPU p50", "p95", "USD a thousand")
+
 
 @dataclass(slots=True)
 class RankingIndex:
@@ -80,23 +96,6 @@ async def build(documents: Iterable[Document], embedder: EmbedderSettings | None
         index.name, index.points = reply.embedder, index.points + reply.points
         index.pages[document.url] = page
     return index
-
-
-TOP, TOP_TRUST, DEPTH = 10, 5, 50
-"""Results that NDCG looks at, the share of HIGH, and recall."""
-VECTOR, BM25, RANKING, TREES, MMR, SHIPPED = "vector", "+ BM25", "+ ranking", "+ trees", "+ MMR", "as shipped"
-_STAGES: Sequence[tuple[str, str, dict[str, Any], dict[str, Any]]] = (
-    (BM25, "bm25", {"enabled": False}, {"enabled": True}),
-    (RANKING, "model_ranking", {"enabled": False}, {"enabled": True}),
-    (TREES, "trees", {"mode": "off"}, {"mode": "on"}),
-    (MMR, "mmr", {"enabled": False}, {"enabled": True}),
-)
-"""By row: the stage's section, off and on."""
-ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
-"""When every query is asked, for all pages are older than that; so the figures don't age."""
-_TIMED = 50
-"""Queries that are asked again for the time."""
-_HEADS = ("queries", "NDCG@10", "MRR", "recall@50", "HIGH, top 5", "ms of CPU p50", "p95", "USD a thousand")
 
 
 def switches() -> dict[str, dict[str, Any]]:

@@ -14,6 +14,11 @@ NOTES = "bench.notes.v1"
 SEEN = "bench.seen.v1"
 
 
+SET = "wcxb_page_types"
+Page = tuple[str, bytes]
+Record = tuple[bytes, bytes, list[tuple[str, bytes]]]
+
+
 class Note(Event):
     """About 1 KB of text."""
 
@@ -41,11 +46,6 @@ def note(number: int) -> tuple[bytes, bytes]:
     words = (f"w{(number * 7919 + place * 104_729) % 9973}" for place in range(170))
     event = Note(note_id=f"note-{number}", text=" ".join(words)[:980])
     return event.note_id.encode(), event.to_json()
-
-
-SET = "wcxb_page_types"
-Page = tuple[str, bytes]
-Record = tuple[bytes, bytes, list[tuple[str, bytes]]]
 
 
 def load_pages() -> list[Page]:

@@ -50,6 +50,10 @@ AFTER_LOST_END = "after_lost_end"
 IN_COMMIT = (*_STEPS, AFTER_LOST_END)
 
 
+MODES = {"exactly_once": True, "at_least_once": False} | {name: bug.transactional for name, bug in BUGS.items()}
+"""The delivery modes and seeded bugs, and whether outputs and offsets are in one transaction."""
+
+
 class Arm:
     """What should happen where: ``point:n:action``, the action ``kill``, ``stop`` or ``pause=SECONDS``."""
 
@@ -166,10 +170,6 @@ class MortalProducer(SingleEndProducer):
             if isinstance(request, EndTxnRequest) and self._arm.committing:
                 self._arm.lost_ends.add(self._txn_manager.transactional_id)
             raise
-
-
-MODES = {"exactly_once": True, "at_least_once": False} | {name: bug.transactional for name, bug in BUGS.items()}
-"""The delivery modes and seeded bugs, and whether outputs and offsets are in one transaction."""
 
 
 def main() -> int:

@@ -40,6 +40,18 @@ DOUBTFUL = 0.4
 TEXT_CHARACTERS = 4000
 
 
+MODES = ("page", "text")
+SHORT_WEIGHTS = (0.4, 0.25, 0.05)
+"""Weight of all short texts of a type, where all whole texts together have 1: most of them are of items."""
+TYPE_WEIGHTS = {"page": (1.0, 1.0, 1.0), "text": (1.0, 1.55, 1.2)}
+"""Listings and navigation are rarer in the sets than in searches."""
+SEEDS = {"page": (1, 2, 3, 4, 5, 6), "text": (1, 3, 4, 16)}
+GROWTH = {
+    "page": GrowthSection(trees=120, depth=3, rate=0.16, rows=0.6, columns=0.25, leaf_weight=1.2, penalty=6.0),
+    "text": GrowthSection(trees=160, depth=3, rate=0.2, rows=0.6, columns=0.3, leaf_weight=1.2, penalty=6.0),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One labelled page.
@@ -138,18 +150,6 @@ def _case(
 
 def _measures(result: RetrievedContent, rules: ClassifyResultsRules) -> dict[str, float]:
     return {name: float(value) for name, value in rules.classifier.measures(result).items()}
-
-
-MODES = ("page", "text")
-SHORT_WEIGHTS = (0.4, 0.25, 0.05)
-"""Weight of all short texts of a type, where all whole texts together have 1: most of them are of items."""
-TYPE_WEIGHTS = {"page": (1.0, 1.0, 1.0), "text": (1.0, 1.55, 1.2)}
-"""Listings and navigation are rarer in the sets than in searches."""
-SEEDS = {"page": (1, 2, 3, 4, 5, 6), "text": (1, 3, 4, 16)}
-GROWTH = {
-    "page": GrowthSection(trees=120, depth=3, rate=0.16, rows=0.6, columns=0.25, leaf_weight=1.2, penalty=6.0),
-    "text": GrowthSection(trees=160, depth=3, rate=0.2, rows=0.6, columns=0.3, leaf_weight=1.2, penalty=6.0),
-}
 
 
 def section(cases: Sequence[Case]) -> dict[str, Any]:

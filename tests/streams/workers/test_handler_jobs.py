@@ -51,10 +51,9 @@ SMALL = WorkersSettings(processes=1, cpu_seconds=0.3, wall_seconds=60, memory_mi
 class Pooled:
     """A pool, and the event loop on which its answers are awaited."""
 
-    def __init__(self, runner: asyncio.Runner, pool: WorkerPool, metrics: Metrics) -> None:
+    def __init__(self, runner: asyncio.Runner, pool: WorkerPool) -> None:
         self._runner = runner
         self._pool = pool
-        self.metrics = metrics
 
     def answer(self, handler: Handler, source: Event | RawRecord, *rest: Any) -> Answer:
         """The answer of a child."""
@@ -64,17 +63,12 @@ class Pooled:
         """What the handler of these tests makes of a page."""
         return self.answer(PAGES, RawRecord(crawled(page).to_json(), (), None)).of
 
-    def ended(self, reason: DeadReason) -> float:
-        """Children that ended for this reason."""
-        return float(self.metrics.child_processes_ended_total.labels(reason)._value.get())
-
 
 def pooled(settings: WorkersSettings, *handlers: tuple[Handler, Rules]) -> Iterator[Pooled]:
-    metrics = Metrics(CollectorRegistry())
-    pool = instance(WorkerPool, handler_pool(handlers, settings, metrics))
+    pool = instance(WorkerPool, handler_pool(handlers, settings, Metrics(CollectorRegistry())))
     with asyncio.Runner() as runner:
         runner.run(pool.start())
-        yield Pooled(runner, pool, metrics)
+        yield Pooled(runner, pool)
         runner.run(pool.stop())
 
 
