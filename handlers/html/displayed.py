@@ -258,14 +258,9 @@ def _is_inside(node: LexborNode, tags: Set[str], elements: Set[int] = frozenset(
     return any(above.tag in tags or above.mem_id in elements for above in ancestors(node, DEEPEST))
 
 
-def _nearest(node: LexborNode, tag: str) -> LexborNode | None:
-    """The nearest of a few elements around one that has a tag."""
-    return next((above for above in ancestors(node, _MAX_AROUND) if above.tag == tag), None)
-
-
 def _numbered_table(number: LexborNode, known: dict[int, bool]) -> LexborNode | None:
     """The table around the number of a line, if each of its rows is such a number and a line."""
-    above = _nearest(number, "table")
+    above = next((above for above in ancestors(number, _MAX_AROUND) if above.tag == "table"), None)
     if above is None:
         return None
     if above.mem_id not in known:

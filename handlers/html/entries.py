@@ -46,7 +46,7 @@ def find_entries(
     text = [0, *accumulate(len(line.text) for line in lines)]
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     for element in sorted(first.keys() - {-1}):
-        make = outline.hints.stem(outline.regions.names[element]).partition(" ")[0]
+        make = outline.regions.makes[element].partition(" ")[0]
         groups[outline.outer[element], outline.tags[element], make].append(element)
     sized = [
         (sum(text[after[element]] - text[first[element]] for element in elements), elements)

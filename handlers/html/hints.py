@@ -62,10 +62,6 @@ class Hints:
         self._known = lru_cache(maxsize=_MAX_KNOWN)(self._look_up)
         self.addressed = reading.addressed.compiled
 
-    def stem(self, names: str) -> str:
-        """The first class names without their numbers, which count states, sizes and items."""
-        return _stem(names[:_MAX_CHARACTERS])
-
     def of_node(self, node: LexborNode) -> int:
         """What an element's class names and its id say together."""
         # All attributes at once: to ask for one that an element lacks takes twice as long.
@@ -96,6 +92,7 @@ class Hints:
 
 @lru_cache(maxsize=_MAX_KNOWN)
 def _stem(names: str) -> str:
+    """The first class names without their numbers, which count states, sizes and items."""
     return " ".join(_NUMBERS.sub("", names).split()[:_MAX_STEMS])
 
 
@@ -110,7 +107,7 @@ class Regions:
         nodes: Their nodes.
         said: What the class names, the id and the role of each say.
         around: The same with the elements around it.
-        names: Its class names.
+        makes: Its first class names.
         inside: The bits of ``LANDMARKS`` for what it is or is in.
         depth: How many elements are around it.
         hidden: Whether it is in what is hidden, as far as ``believe`` has decided.
@@ -124,7 +121,7 @@ class Regions:
         self.nodes: list[LexborNode] = []
         self.said: list[int] = []
         self.around: list[int] = []
-        self.names: list[str] = []
+        self.makes: list[str] = []
         self.inside: list[int] = []
         self.depth: list[int] = []
         self.hidden: list[bool] = []
@@ -157,7 +154,7 @@ class Regions:
         self.nodes.append(node)
         self.said.append(said)
         self.around.append(around | said)
-        self.names.append(attributes.get("class") or "")
+        self.makes.append(_stem((attributes.get("class") or "")[:_MAX_CHARACTERS]))
         self.inside.append(inside | LANDMARKS.get(tag, 0))
         self.depth.append(depth)
         self._claims.append((BOILERPLATE if tag == "form" else said) if is_named else 0)

@@ -34,8 +34,6 @@ MAX_MOVED = 50_000
 """Texts in a table that are in none of its cells, which the parser puts before the table."""
 _SHORT, _LONG = 4_000, 480_000
 """Bytes of a page whose tags need no look, and of attributes that may have too many names."""
-_LEAST = 1
-"""Bytes between two looks for each attribute that a tag may have."""
 _MOST_ODD = 2_000
 """Attributes of elements of formatting that are no plain ones."""
 _FEW_TAGS, _FEW_MERGED = 20_000, 40
@@ -200,12 +198,12 @@ def _has_short_tags(utf8: bytes, most: int) -> bool:
     A place is behind ``>``. If it is inside of a tag, it is inside of a quoted value, whose quote is behind an equals
     sign. From the end of the value on, the tag has to end soon.
     """
-    size, stride = len(utf8), _LEAST * most
+    size = len(utf8)
     place = before = 0
     opened = {b'"': -1, b"'": -1}
-    while (place := place + stride) < size:
-        begin = utf8.rfind(b">", place - stride, place) + 1
-        until = begin + stride
+    while (place := place + most) < size:
+        begin = utf8.rfind(b">", place - most, place) + 1
+        until = begin + most
         if not begin:
             begin, until = utf8.rfind(b">", 0, place) + 1, utf8.find(b">", place)
             place = until = size if until < 0 else until
@@ -216,7 +214,7 @@ def _has_short_tags(utf8: bytes, most: int) -> bool:
             at = utf8.rfind(quote, before, begin)
             if at > max(last, 0) and utf8[at - 1] in b"= \t\n\r\f":
                 end = utf8.find(quote, begin)
-                if end >= 0 and not _REST.match(utf8, end + 1, end + 1 + stride):
+                if end >= 0 and not _REST.match(utf8, end + 1, end + 1 + most):
                     return False
             opened[quote] = max(at, last)
         before = begin

@@ -9,43 +9,28 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 TEXT = 2
 """Tag number of a text node."""
-COMMENT = 4
-"""Tag number of a comment."""
-_BLOCKS = (
+BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption button label "
     "nav menu dialog aside footer"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
-_EFFECTS = {
-    STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes "
-    "meter progress",
-    FURNITURE: "nav menu dialog aside footer",
-    NO_SCRIPT: "noscript",
-    META: "meta",
-    TITLE: "title",
-    TIME: "time",
-    LINK: "a",
-    ROW: "tr",
-}
+"""Tags of elements that begin a line."""
 
 
-def _numbers(tags: str) -> dict[int, str]:
+def numbers(tags: str) -> dict[int, str]:
+    """The tags of a list by their numbers."""
     tree = LexborHTMLParser("<p>")
     return {tree.create_node(tag).tag_id: tag for tag in tags.split()}
 
 
-NAME_OF = _numbers(_BLOCKS)
+NAME_OF = numbers(BLOCKS)
 """Names of the block elements by tag number; all other elements are inline."""
-LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd caption figcaption summary"))
+LEAVES = frozenset(numbers("p li h1 h2 h3 h4 h5 h6 dt dd caption figcaption summary"))
 """Block elements that mostly hold a single line."""
 HEADING_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 HEADINGS = frozenset(number for number, name in NAME_OF.items() if name in HEADING_NAMES)
-EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
-"""What a walk does at an element, by tag number."""
-A, PRE, STYLE = (next(iter(_numbers(tag))) for tag in ("a", "pre", "style"))
-"""Tag numbers of a link, of preformatted text and of a style sheet."""
+A, PRE = (next(iter(numbers(tag))) for tag in ("a", "pre"))
+"""Tag numbers of a link and of preformatted text."""
 DEEPEST = 100_000
 """More elements than are inside of each other on any page that is read."""
 MARK_CHARACTERS = 300

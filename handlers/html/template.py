@@ -129,7 +129,7 @@ def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
     found: list[Place] = []
     makes: dict[tuple[str, str, str, str, bool], dict[str, Place]] = {}
     of_element: dict[int, dict[str, Place]] = {}
-    tags, outer, names, stem = outline.tags, outline.outer, outline.regions.names, outline.hints.stem
+    tags, outer, stems = outline.tags, outline.outer, outline.regions.makes
     for number, (block, is_hidden) in enumerate(zip(blocks, sums.hidden, strict=True)):
         element, tag = block.element, block.tag
         if tag == "p" and block.linked >= _LINKED * len(block.text):
@@ -138,8 +138,8 @@ def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
         by_tag = of_element.get(element)
         if by_tag is None:
             around = outer[element]
-            above = (tags[around], stem(names[around])) if around >= 0 else ("", "")
-            make = tags[element], stem(names[element]), *above, is_hidden
+            above = (tags[around], stems[around]) if around >= 0 else ("", "")
+            make = tags[element], stems[element], *above, is_hidden
             by_tag = of_element[element] = makes.setdefault(make, {})
         place = by_tag.get(tag)
         if place is None:
@@ -262,7 +262,7 @@ def _in_cards(
     groups: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
     for element, start in first.items():
         if element >= 0:
-            make = outline.hints.stem(outline.regions.names[element])
+            make = outline.regions.makes[element]
             groups[outline.outer[element], outline.tags[element], make].append((start, after[element]))
     for number, block in enumerate(blocks):
         if block.tag == "li":

@@ -9,32 +9,27 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from handlers.html.displayed import CODE, write_code
 from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
-from handlers.html.nodes import (
-    COMMENT,
-    EFFECT_OF,
-    FURNITURE,
-    HEADINGS,
-    LINK,
-    META,
-    NAME_OF,
-    NO_SCRIPT,
-    NO_TEXT,
-    ROW,
-    STARTS_LINE,
-    STYLE,
-    TEXT,
-    TIME,
-    TITLE,
-    A,
-    ancestors,
-    empty,
-    short_text,
-    texts_in,
-)
+from handlers.html.nodes import BLOCKS, HEADINGS, NAME_OF, TEXT, A, ancestors, empty, numbers, short_text, texts_in
 from handlers.html.outline import Outline
 from handlers.html.sheets import is_for_screens
 
-_MAX_NO_SCRIPT = 50
+_COMMENT = 4
+"""Tag number of a comment."""
+STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
+_EFFECTS = {
+    STARTS_LINE: BLOCKS + " br hr",
+    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes "
+    "meter progress",
+    FURNITURE: "nav menu dialog aside footer",
+    NO_SCRIPT: "noscript",
+    META: "meta",
+    TITLE: "title",
+    TIME: "time",
+    LINK: "a",
+    ROW: "tr",
+}
+EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in numbers(tags)}
+"""What the walk does at an element, by tag number."""
 _MAX_COMMENTS, _MAX_COMMENT = 200, 500
 """Comments, and characters of each."""
 _MAX_NO_SCRIPT_NODES = 200
@@ -96,7 +91,7 @@ def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
     """
     json_ld, sheets = [], []
     for node in root.css("script,style"):
-        if node.tag_id == STYLE:
+        if node.tag == "style":
             media = node.attrs.get("media") or "all"
             if is_for_screens(media) and all(above.tag != "noscript" for above in ancestors(node)):
                 sheets.append(node.text())
@@ -173,7 +168,6 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
     texts, nodes, starts, links = found.texts, found.nodes, found.starts, found.links
     effect_of = EFFECT_OF.get
     starts_line, in_link = True, False
-    without_scripts = 0
     for node in islice(body.traverse(include_text=True, skip_empty=True), max_nodes):
         tag = node.tag_id
         if tag == TEXT:
@@ -184,7 +178,7 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
                 links.append(in_link)
                 starts_line = in_link = False
             continue
-        if tag == COMMENT:
+        if tag == _COMMENT:
             if len(found.comments) < _MAX_COMMENTS:
                 found.comments.append((node.comment_content or "")[:_MAX_COMMENT])
             continue
@@ -209,12 +203,10 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
             if _has_prose(node):
                 starts_line = True
                 continue
-        if effect == NO_SCRIPT:
-            without_scripts += 1
-            if without_scripts <= _MAX_NO_SCRIPT and _holds_text(node):
-                starts_line = True
-                continue
-        elif effect not in (NO_TEXT, FURNITURE):
+        if effect == NO_SCRIPT and _holds_text(node):
+            starts_line = True
+            continue
+        if effect in (META, TITLE):
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         empty(node)
