@@ -70,14 +70,11 @@ class Hints:
     def of_attributes(self, attributes: Mapping[str, str | None]) -> int:
         """What a class attribute and an id say together."""
         names, identity = attributes.get("class"), attributes.get("id")
-        found = self.of(names) if names else 0
-        return found | self.of(identity) if identity else found
-
-    def of(self, names: str) -> int:
-        """The bits of this module that apply to a class attribute or id, joined."""
-        return self._known(names[:_MAX_CHARACTERS])
+        found = self._known(names[:_MAX_CHARACTERS]) if names else 0
+        return found | self._known(identity[:_MAX_CHARACTERS]) if identity else found
 
     def _look_up(self, names: str) -> int:
+        """The bits of this module that apply to a class attribute or id, joined."""
         if names.isascii() and names.islower():
             # The usual case, and several times as fast: no words run together.
             words = names.encode().translate(_ONLY_LETTERS).decode().split()

@@ -31,7 +31,6 @@ _LONG_TEXT = 250
 _FAR = 200
 _MAX_NODES, _MAX_INSIDE = 40, 6
 _MIN_HEADING = 5
-_PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
 _SEGMENT = re.compile(r"[^\W\d_]+")
 _HEAD_TEXTS, _MAX_LABEL = 14, 40
 
@@ -194,21 +193,11 @@ class Layout:
         """Microdata and rel=author anywhere on the page, in page order, except those of nested items of others."""
         outline = self.outline
         found: list[Mark] = []
-        for node in outline.stated:
-            attributes = node.attributes
-            names = [
-                f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
-            ]
-            if "author" in (attributes.get("rel") or "").lower().split():
-                names.append("rel:author")
-            if names:
-                # An element that the walk removed with its footer has no place. An author that is stated there counts.
-                place = outline.place(node)
-                value = _value(attributes)
-                if "itemprop:author" in names and not value:
-                    value = _name_in(node)
-                index = self._index_of(node)
-                found += [Mark(name, value, short_text(node), index, place >> 1) for name in names]
+        for node, names in outline.stated:
+            value = _value(node.attributes) or (_name_in(node) if "itemprop:author" in names else "")
+            # An element that the walk removed with its footer has no place. An author that is stated there counts.
+            index, element = self._index_of(node), outline.place(node) >> 1
+            found += [Mark(name, value, short_text(node), index, element) for name in names]
         return found
 
     @cached_property

@@ -34,8 +34,6 @@ MAX_MOVED = 50_000
 """Texts in a table that are in none of its cells, which the parser puts before the table."""
 _SHORT, _LONG = 4_000, 480_000
 """Bytes of a page whose tags need no look, and of attributes that may have too many names."""
-_MOST_ODD = 2_000
-"""Attributes of elements of formatting that are no plain ones."""
 _FEW_TAGS, _FEW_MERGED = 20_000, 40
 _ALIKE = 3
 """Open elements of formatting with the same name and attributes that the parser opens again."""
@@ -80,10 +78,6 @@ _TOKEN = re.compile(
 )
 _REST = re.compile(rb"(?:%s)*+[\s/]*+>" % _ATTRIBUTE)
 _RAW_ENDS = {name: re.compile(rb"(?i)</%s[\s/>]" % name) for name in _RAW}
-_PLAIN_TAG = re.compile(
-    rb"""(?i)<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)(?=[\s/])(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))?+){0,20}+\s*+/?+>"""
-)
-"""A tag that is the same tag wherever one begins to read."""
 _BEGUN = [
     sign
     for name in ("b", "i", "s", "u", "tt", "em", "big", "code", "font", "nobr", "small", "strike", "strong")
@@ -149,7 +143,7 @@ def too_complex(utf8: bytes) -> str | None:
     most = max(MAX_ATTRIBUTES, min(_MAX_SQUARE // len(utf8), 2 * MAX_REOPENED // (tags + 1)))
     found = _FOUND.find_matches_as_indexes(utf8)
     begun = [begin for sign, begin, _ in found if sign < len(_BEGUN)]
-    is_sure = tags <= _FEW_TAGS and len(found) - len(begun) <= _FEW_MERGED and not _reopened(utf8, begun, tags, most)
+    is_sure = tags <= _FEW_TAGS and len(found) - len(begun) <= _FEW_MERGED and not _reopened(utf8, begun, tags)
     has_short = is_sure and _has_short_tags(utf8, most)
     if not has_short or _has_much_markup(utf8):
         seen = set(_TAG.findall(utf8))
@@ -161,19 +155,16 @@ def too_complex(utf8: bytes) -> str | None:
     return None if is_sure and has_short else _Pass(most).why(utf8, tags)
 
 
-def _reopened(utf8: bytes, begun: list[int], tags: int, most: int) -> bool:
+def _reopened(utf8: bytes, begun: list[int], tags: int) -> bool:
     """Whether too much may be opened again if all elements of formatting, which begin at these places, are open."""
-    kinds: set[bytes] = set()
-    odd = 0
+    weights: dict[bytes, int] = {}
     for place in begun:
-        if plain := _PLAIN_TAG.match(utf8, place):
-            kinds.add(plain[0])
-        else:
-            tag = _TAG.match(utf8, place, place + _SHORT)
-            odd += len(_EACH.findall(tag[1])) + 2 if tag and tag.end() < place + _SHORT else most
-        if odd > _MOST_ODD:
+        tag = _TAG.match(utf8, place, place + _SHORT)
+        if tag is None or tag.end() == place + _SHORT:
             return True
-    weight = odd + _ALIKE * sum(len(kind.split()) + 1 for kind in kinds)
+        if tag[0] not in weights:
+            weights[tag[0]] = _ALIKE * (len(_EACH.findall(tag[1])) + 2)
+    weight = sum(weights.values())
     return weight * max(tags, weight) > MAX_REOPENED
 
 

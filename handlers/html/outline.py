@@ -68,7 +68,7 @@ class Outline:
         starts: Whether a block element or a line break begins between a text and the one before it.
         links: Whether a link begins there.
         hrefs: Addresses of links that name a host.
-        stated: Elements with microdata of a date or an author, or ``rel=author``, except those of others.
+        stated: Elements with microdata of a date or an author, or ``rel=author``, except those of others, with these.
         rows: Rows of tables.
         asides: Beginnings of navigation and of what is beside the text, each with the index of the text after it.
         comments: Comments of the body, cut.
@@ -90,7 +90,7 @@ class Outline:
     starts: list[bool] = field(default_factory=list)
     links: list[bool] = field(default_factory=list)
     hrefs: list[str] = field(default_factory=list)
-    stated: list[LexborNode] = field(default_factory=list)
+    stated: list[tuple[LexborNode, list[str]]] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)
     asides: list[tuple[int, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -196,11 +196,7 @@ class Outline:
 
     def element_of(self, index: int) -> int:
         """The block element around a text; -1 without one."""
-        return self.place_of(index) >> 1
-
-    def place_of(self, index: int) -> int:
-        """Where a text is, as ``place`` says."""
-        return self.place(self.nodes[index].parent)
+        return self.place(self.nodes[index].parent) >> 1
 
     def href(self, index: int) -> str | None:
         """The address of the link around a text; None without one."""

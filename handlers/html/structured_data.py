@@ -127,19 +127,15 @@ def read_structured_data(
         for order, value in enumerate(values)
         if (name := _local_name(value))
     ]
-    candidates = typed + micro
-    best = min(candidates, default=None)
+    best = min(typed + micro, default=None)
     best_name = best[3] if best else None
-    is_article = best_name is not None and types.is_article(best_name)
-    if not typed:
-        return StructuredData(type=best_name, is_article=is_article, is_thing=types.is_thing(best_name))
+    objects, main = (objects, objects[min(typed)[1]]) if typed else ([], {})
     by_id = {item["@id"]: item for item in objects if isinstance(item.get("@id"), str) and len(item) > 1}
-    main = objects[min(typed)[1]]
     websites = (_text(item.get("name")) for item in objects if "WebSite" in _type_names(item))
     credited = _names(main.get("author") or main.get("creator"), by_id)
     return StructuredData(
         type=best_name,
-        is_article=is_article,
+        is_article=best_name is not None and types.is_article(best_name),
         is_thing=types.is_thing(best_name),
         published=_text(main.get("datePublished")) or _first_text(objects, "datePublished"),
         created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),

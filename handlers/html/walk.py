@@ -110,14 +110,16 @@ def _select(found: Outline, root: LexborNode) -> None:
         attributes = node.attributes
         if node.tag_id == A and (href := attributes.get("href")) and "//" in href:
             found.hrefs.append(href)
-        names = f"{attributes.get('itemprop') or ''} {attributes.get('rel') or ''}".lower().split()
-        is_stated = not _STATED.isdisjoint(names) and len(found.stated) < _MAX_STATED
+        properties, relations = attributes.get("itemprop"), attributes.get("rel")
+        names = [f"itemprop:{name}" for name in properties.lower().split() if name in _STATED] if properties else []
+        if relations and "author" in relations.lower().split():
+            names.append("rel:author")
         # Before the walk takes out asides, which then are not around it any more.
-        if is_stated and not _is_of_others(node, found.item_types):
-            found.stated.append(node)
+        if names and len(found.stated) < _MAX_STATED and not _is_of_others(node, found.item_types):
+            found.stated.append((node, names))
         if kind := attributes.get("itemtype"):
             if not _is_aside(node):
-                _types(found, attributes.get("itemprop")).append(kind)
+                _types(found, properties).append(kind)
         elif kind := attributes.get("typeof"):
             kinds = [name for name in kind.split()[:_MAX_NAMES] if name.startswith("schema:") or "schema.org/" in name]
             _types(found, attributes.get("property")).extend(kinds)
