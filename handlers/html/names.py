@@ -74,16 +74,8 @@ class NameWords:
         self._tail = re.compile(rf"{_SPACE_BEFORE}(?:{'|'.join(behind)}).{{0,200}}$", re.IGNORECASE)
         self._beginnings = frozenset(word.split()[0].lower() for word in labels)
         self._roles = frozenset(reading.role_words)
-        no_names = (
-            reading.no_names,
-            reading.byline_words,
-            reading.byline_stop_words,
-            dates,
-            self._roles,
-            months,
-            times,
-        )
-        self._no_names = frozenset(name.casefold() for names in no_names for name in names)
+        lists = (reading.no_names, reading.byline_words, reading.byline_stop_words, dates, self._roles, months, times)
+        self._no_names = frozenset(name.casefold() for names in lists for name in names)
         not_given = (*self._no_names, *reading.wire_services, *reading.name_credentials)
         self._not_given = frozenset(word.casefold().rstrip(".") for word in not_given)
         self._organizations = tuple(reading.organization_endings)

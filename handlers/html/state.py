@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import filterfalse
 from urllib.parse import unquote
 
@@ -346,30 +346,24 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
     links = lower.count(b"<a ")
     is_bare, is_short = links <= _MOST_LINKS, len(text) <= section.short_characters
     test = _TEST.search(lower) if is_bare else None
+    has_scripts = is_short and b"<script" in lower
+    body = _BODY.search(lower) if has_scripts else None
+    hint = _NO_SCRIPT.search(lower) if is_short and b"<noscript" in lower else None
     # A search for a word is many times as fast as one for a pattern.
     is_priced = b"isaccessible" in lower and _PRICED.search(lower) is not None
     is_teaser = len(text) <= section.teaser_characters and (b"wall" in lower or b"premium" in lower)
-    named = Machinery(
+    return Machinery(
         test=test[0].decode("ascii", "replace") if test else "",
         guards=is_bare and (b"captcha" in lower or b"turnstile" in lower),
         asks_consent=is_bare and _CONSENT.search(lower) is not None,
         sells=is_priced or (is_teaser and _SOLD.search(lower) is not None),
         states_price=is_priced,
         links=links,
-    )
-    if not is_short:
-        return named
-    hint = _NO_SCRIPT.search(lower) if b"<noscript" in lower else None
-    body = _BODY.search(lower) if b"<script" in lower else None
-    makes_text = b"<script" in lower and (
-        b"<script" in lower[body.start() if body else 0 :] or _MOUNT.search(lower) is not None
-    )
-    return replace(
-        named,
-        asks_password=b"password" in lower and _asks_password(tree),
-        makes_text=makes_text,
+        asks_password=is_short and b"password" in lower and _asks_password(tree),
+        makes_text=has_scripts
+        and (b"<script" in lower[body.start() if body else 0 :] or _MOUNT.search(lower) is not None),
         without_scripts=" ".join(_TAG.sub(b" ", hint[1]).decode("utf-8", "replace").split()) if hint else "",
-        onward=(refreshed_to(tree, url, section.refresh_seconds) or "") if b"refresh" in lower else "",
+        onward=(is_short and b"refresh" in lower and refreshed_to(tree, url, section.refresh_seconds)) or "",
     )
 
 

@@ -32,24 +32,13 @@ _LINK_COST = 3
 _LEAST_CARDS, _LEAST_LINK, _OPENING = 3, 13, 4
 """Cards side by side; characters of the link to another page; lines of a card among which it is."""
 _PRICE = re.compile(r"[$€£¥₹₩₺₽] ?\d|\d\s?(?:[$€£₺₽₫원]|[円元](?![\u3040-\u9fff])|(?:zł|Kč|руб)\b)")
-_KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
-    "p": 2,
-    "li": 3,
-    "td": 4,
-    "th": 4,
-    "dt": 5,
-    "dd": 5,
-    "button": 6,
-    "label": 7,
-}
+_KINDS = {"p": 2, "li": 3, "td": 4, "th": 4, "dt": 5, "dd": 5, "button": 6, "label": 7}
+_KINDS |= dict.fromkeys(HEADING_NAMES, 1)
 _ABOVE = 3
 """Elements around a place that are measured, the innermost first."""
 _MARKS_BITS = 16
 _MARKS = (1 << _MARKS_BITS) - 1
-_TYPES = {
-    "product": ('"Product', "schema.org/Product", "product"),
-    "article": ('Article"', "Posting", "article"),
-}
+_TYPES = {"product": ('"Product', "schema.org/Product", "product"), "article": ('Article"', "Posting", "article")}
 """Signs of a page's type: in JSON-LD, in the types of microdata, and in ``og:type``."""
 
 
