@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+import ada_url
 from publicsuffixlist import PublicSuffixList
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
@@ -156,14 +157,7 @@ def _suffixes() -> PublicSuffixList:
 
 
 def _in_letters(host: str) -> str:
-    return ".".join(map(_label_in_letters, host.split("."))) if "xn--" in host else host
-
-
-def _label_in_letters(label: str) -> str:
-    try:
-        return label.encode("ascii").decode("idna")
-    except UnicodeError:  # such as "ß", which older rules do not have
-        return label
+    return str(ada_url.idna_to_unicode(host)) if "xn--" in host else host
 
 
 def _is_tracking(parameter: str) -> bool:
