@@ -58,6 +58,7 @@ class Hints:
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)
         self.others_headings = frozenset(map(plain, reading.others_headings))
+        self.event_labels = tuple(label.casefold() for label in reading.event_labels)
         # Sites repeat few names, and to look them up takes ten times as long as to know the answer.
         self._known = lru_cache(maxsize=_MAX_KNOWN)(self._look_up)
         self.addressed = reading.addressed.compiled

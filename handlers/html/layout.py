@@ -6,7 +6,6 @@ Class names are read only around the two: elsewhere they belong to other stories
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from handlers.html.hints import BESIDE, BOILERPLATE, BYLINE, DATE, EVENT, OTHERS
 from handlers.html.main_content import Content
 from handlers.html.nodes import DEEPEST, HEADING_NAMES, MARK_CHARACTERS, NAME_OF, ancestors, short_text, texts_in
 from handlers.html.outline import Outline
-from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_others
 from schemas.addresses import web_address
@@ -31,7 +29,6 @@ _LONG_TEXT = 250
 _FAR = 200
 _MAX_NODES, _MAX_INSIDE = 40, 6
 _MIN_HEADING = 5
-_SEGMENT = re.compile(r"[^\W\d_]+")
 _HEAD_TEXTS, _MAX_LABEL = 14, 40
 
 
@@ -241,28 +238,20 @@ class Layout:
             yield outline.elements[block], outline.regions.said[block], element
 
 
-def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) -> bool:
+def is_event(layout: Layout, data: StructuredData, url: str) -> bool:
     """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading."""
     if data.type is not None and data.type.endswith("Event"):
         return True
-    folders = web_address(url).path.lower().split("/")[:-1]
-    if any(not words.names.isdisjoint(_SEGMENT.findall(folder)) for folder in folders):
-        return True
     outline, begin = layout.outline, layout.begin
+    folders = web_address(url).path.lower().rpartition("/")[0]
+    if outline.hints.of_attributes({"id": folders}) & EVENT:
+        return True
     if begin >= len(outline.texts):
         return False
     if any(outline.regions.said[element] & EVENT for element in outline.around(outline.element_of(begin))):
         return True
     lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
-    return any(is_labelled(line, words.labels) for line in lines)
-
-
-class EventWords:
-    """The configured words for events, ready for look-up."""
-
-    def __init__(self, reading: PageReadingSection) -> None:
-        self.names = frozenset(reading.event_hints)
-        self.labels = tuple(label.casefold() for label in reading.event_labels)
+    return any(is_labelled(line, outline.hints.event_labels) for line in lines)
 
 
 def is_labelled(line: str, labels: tuple[str, ...]) -> bool:

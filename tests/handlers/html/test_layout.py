@@ -3,15 +3,14 @@ from __future__ import annotations
 import pytest
 
 from handlers.html.hints import OTHERS
-from handlers.html.layout import EventWords, is_event
+from handlers.html.layout import is_event
 from handlers.html.structured_data import StructuredData
-from tests.handlers.html.rules import READING, layout_of
+from tests.handlers.html.rules import layout_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 STORY = "<p>The rain came in the night and filled the river, and all the bridges of the town were closed.</p>" * 6
-WORDS = EventWords(READING)
 
 
 @pytest.mark.parametrize(("html", "marks"), TABLES["stated"])
@@ -49,4 +48,4 @@ def test_parts_of_others(html: str) -> None:
 
 @pytest.mark.parametrize(("html", "kind", "url", "is_so"), TABLES["announcements_of_events"])
 def test_announcements_of_events(html: str, kind: str | None, url: str, is_so: bool) -> None:
-    assert is_event(layout_of(html), StructuredData(type=kind), url, WORDS) is is_so
+    assert is_event(layout_of(html), StructuredData(type=kind), url) is is_so

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handlers.html.layout import EventWords, is_event
+from handlers.html.layout import is_event
 from handlers.html.names import NameWords
 from handlers.html.published_date import Candidate, DatedPage, DateWords, candidates, find_date, measured
 from handlers.html.structured_data import StructuredData
@@ -20,7 +20,7 @@ def found_on(
     html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/", fetched_at: datetime | None = None
 ) -> Candidate | None:
     layout = layout_of(html)
-    event = is_event(layout, data, url, EventWords(READING))
+    event = is_event(layout, data, url)
     return find_date(DatedPage(layout, data, url, event, Origin("day"), fetched_at), WORDS)
 
 
