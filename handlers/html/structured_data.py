@@ -137,7 +137,8 @@ def read_structured_data(
         type=best_name,
         is_article=best_name is not None and types.is_article(best_name),
         is_thing=types.is_thing(best_name),
-        published=_text(main.get("datePublished")) or _first_text(objects, "datePublished"),
+        # Of other objects it is often the page's own WebPage that has it.
+        published=next(filter(None, (_text(item.get("datePublished")) for item in (main, *objects))), ""),
         created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),
         modified=_text(main.get("dateModified")),
         authors=tuple(name for name, is_organization in credited.items() if not is_organization),
@@ -200,11 +201,6 @@ def _local_name(value: str) -> str:
         return ""
     name = name.rpartition(":")[2].rpartition("#")[2]
     return name if name.isalnum() and name[0].isalpha() and len(name) <= 60 else ""
-
-
-def _first_text(objects: list[dict[str, Any]], key: str) -> str:
-    """The property of the first object that has it: often the page's own WebPage object."""
-    return next((text for item in objects if (text := _text(item.get(key)))), "")
 
 
 def _names(value: Any, by_id: dict[str, dict[str, Any]]) -> dict[str, bool]:
