@@ -126,13 +126,10 @@ def support_of(page: Outline, body: Content, layout: Layout, url: str, original:
     inside = own_lines(body.blocks, lambda line: _leads_elsewhere(page, line, url))
     text = "\n".join(block.text for block in inside)
     lines = page.blocks(body.blocks[0].start if body.blocks else 0)
-    references = find_references(lines, page.texts, page.links, words)
-    if references is not None:
-        # A list of references counts though its links are no text.
-        beyond, hidden = body.end + _TEXTS_AFTER, page.regions.hidden
-        below = [line for line in lines if line.start < beyond or line.tag in HEADING_NAMES]
-        below = [line for line in below if not hidden[line.element]]
-        references = find_references(below, page.texts, page.links, words)
+    # A list of references counts though its links are no text.
+    near, hidden = body.end + _TEXTS_AFTER, page.regions.hidden
+    below = [line for line in lines if (line.start < near or line.tag in HEADING_NAMES) and not hidden[line.element]]
+    references = find_references(below, page.texts, page.links, words)
     linked = (range(line.start, line.end) for line in inside if line.linked)
     places = chain(chain.from_iterable(linked), references or ())
     links = [link for index in places if page.links[index] and (link := page.link(index))]

@@ -22,7 +22,7 @@ from handlers.html.encoding import whole
 from handlers.html.entries import find_entries
 from handlers.html.hidden import Hidden, judge, judge_stated, visible
 from handlers.html.hints import Hints
-from handlers.html.layout import Layout, is_event
+from handlers.html.layout import Layout
 from handlers.html.links import host_of
 from handlers.html.main_content import Content, find_content
 from handlers.html.outline import Outline
@@ -168,7 +168,6 @@ class PageReader:
             layout=layout,
             data=data,
             url=url,
-            is_event=is_event(layout, data, url),
             origin=origin_of(url, declared, language, self._patterns),
             fetched_at=fetched_at,
         )

@@ -18,7 +18,7 @@ from math import copysign, log1p
 import regex
 
 from handlers.html.hints import EVENT, OTHERS
-from handlers.html.layout import Layout, is_labelled
+from handlers.html.layout import Layout, is_event, is_labelled
 from handlers.html.names import NameWords
 from handlers.html.nodes import MARK_CHARACTERS, short_text
 from handlers.html.outline import Block, Outline
@@ -83,7 +83,6 @@ class DatedPage:
         layout: The page, with its heading and its content.
         data: Its structured data.
         url: Its address, which often holds the day in the site's own time zone.
-        is_event: Whether it announces an event; then visible dates are those of the event.
         origin: Where it comes from, which decides the order of day and month.
         fetched_at: When it was fetched. It can't have been published later.
     """
@@ -91,7 +90,6 @@ class DatedPage:
     layout: Layout
     data: StructuredData
     url: str
-    is_event: bool
     origin: Origin
     fetched_at: datetime | None
 
@@ -155,7 +153,9 @@ def _as_shown(stated: Candidate, shown: list[Candidate]) -> Candidate:
 def candidates(page: DatedPage, words: DateWords) -> list[Candidate]:
     """The plausible dates of a page, the stated ones first; of a thing or an event none that may be that of it."""
     shown = chain(_times(page, words), _in_url(page.url, words), _named(page, words), _lines(page, words))
-    own = (one for one in shown if one.said or not page.is_event)
+    # The visible dates of an announcement are those of the event.
+    announces = is_event(page.layout, page.data, page.url)
+    own = (one for one in shown if one.said or not announces)
     every = chain(_stated(page, words), () if page.data.is_thing else own)
     plausible = (one for one in every if is_plausible(one.value, words.earliest_year, page.fetched_at))
     return list({(one.value, one.seen_in, one.said, one.index): one for one in plausible}.values())

@@ -2,7 +2,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handlers.html.layout import is_event
 from handlers.html.names import NameWords
 from handlers.html.published_date import Candidate, DatedPage, DateWords, candidates, find_date, measured
 from handlers.html.structured_data import StructuredData
@@ -19,9 +18,7 @@ NO_DATA = StructuredData()
 def found_on(
     html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/", fetched_at: datetime | None = None
 ) -> Candidate | None:
-    layout = layout_of(html)
-    event = is_event(layout, data, url)
-    return find_date(DatedPage(layout, data, url, event, Origin("day"), fetched_at), WORDS)
+    return find_date(DatedPage(layout_of(html), data, url, Origin("day"), fetched_at), WORDS)
 
 
 def date_of(html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/") -> str | None:
@@ -88,9 +85,7 @@ def test_date_of_a_book_comes_only_from_metadata() -> None:
 def test_shipped_trees_ask_only_what_is_measured() -> None:
     asked = {READING.date_trees.measures[number] for tree in READING.date_trees.trees for number in tree.measures}
     html = "<meta name=date content=2024-05-03><h1>Rain</h1><p>3 May 2024</p><time datetime=2024-05-03T10:00Z></time>"
-    page = DatedPage(
-        layout_of(f"{html}{STORY}"), NO_DATA, "https://example.com/2024/05/03/", False, Origin("day"), None
-    )
+    page = DatedPage(layout_of(f"{html}{STORY}"), NO_DATA, "https://example.com/2024/05/03/", Origin("day"), None)
     known = {name for one in measured(candidates(page, WORDS), page) for name in one}
     assert {name for name in asked if not name.startswith(("same ", "has "))} <= known
 
