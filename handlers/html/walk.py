@@ -1,4 +1,4 @@
-"""One walk over a parsed page, which fills its ``Outline``, and tables of data."""
+"""One walk over a parsed page, which fills its ``Outline``."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from handlers.html.displayed import CODE, write_code
 from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
-from handlers.html.nodes import BLOCKS, HEADINGS, NAME_OF, TEXT, A, ancestors, empty, numbers, short_text, texts_in
+from handlers.html.nodes import BLOCKS, HEADINGS, TEXT, A, ancestors, empty, numbers, short_text, texts_in
 from handlers.html.outline import Outline
 from handlers.html.sheets import is_for_screens
 
 _COMMENT = 4
 """Tag number of a comment."""
-STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
+_STARTS_LINE, _LINK, _ROW, _NO_TEXT, _NO_SCRIPT, _META, _TITLE, _TIME, _FURNITURE = range(9)
 _EFFECTS = {
-    STARTS_LINE: BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes "
+    _STARTS_LINE: BLOCKS + " br hr",
+    _NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes "
     "meter progress",
-    FURNITURE: "nav menu dialog aside footer",
-    NO_SCRIPT: "noscript",
-    META: "meta",
-    TITLE: "title",
-    TIME: "time",
-    LINK: "a",
-    ROW: "tr",
+    _FURNITURE: "nav menu dialog aside footer",
+    _NO_SCRIPT: "noscript",
+    _META: "meta",
+    _TITLE: "title",
+    _TIME: "time",
+    _LINK: "a",
+    _ROW: "tr",
 }
-EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in numbers(tags)}
+_EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in numbers(tags)}
 """What the walk does at an element, by tag number."""
 _MAX_COMMENTS, _MAX_COMMENT = 200, 500
 """Comments, and characters of each."""
@@ -39,16 +39,13 @@ _STATED = frozenset(("datepublished", "datecreated", "author"))
 _MAX_STATED = 400
 """Elements that state a date or an author, and their properties and relations."""
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
-_OF_OTHERS, _PARTS = (
-    frozenset(("comment", "usercomments", "question", "answer")),
-    ("review", "imageobject", "videoobject"),
-)
+_OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer"))
+_PARTS = ("review", "imageobject", "videoobject")
 """Types of items that hold what others wrote, or a part, unless they say that they are the page's main entity."""
 _MAX_NAMES, _MAX_INSIDE = 4, 5
 _ASIDES = frozenset(("aside", "footer"))
 _CONTROLS = frozenset(("button", "label"))
-
-_TITLED = HEADINGS | {number for number, name in NAME_OF.items() if name in ("summary", "dt")}
+_TITLED = HEADINGS | numbers("summary dt").keys()
 _LEAST_PROSE, _MAX_FURNITURE_NODES = 40, 2000
 
 
@@ -72,7 +69,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     _select(found, tree.root)
     if tree.head is not None:
         for node in tree.head.iter():
-            _note(found, node, EFFECT_OF.get(node.tag_id))
+            _note(found, node, _EFFECT_OF.get(node.tag_id))
     if tree.body is not None:
         _walk(found, tree.body, max_nodes)
         # Elements of the head belong to the whole page.
@@ -157,7 +154,7 @@ def _is_main(names: str | None) -> bool:
 def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
     """Collects the texts in page order. The loop runs for every node of every page."""
     texts, nodes, starts, links = found.texts, found.nodes, found.starts, found.links
-    effect_of = EFFECT_OF.get
+    effect_of = _EFFECT_OF.get
     starts_line, in_link = True, False
     for node in islice(body.traverse(include_text=True, skip_empty=True), max_nodes):
         tag = node.tag_id
@@ -176,28 +173,28 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         effect = effect_of(tag)
         if effect is None:
             continue
-        if effect == STARTS_LINE:
+        if effect == _STARTS_LINE:
             starts_line = True
             continue
-        if effect == LINK:
+        if effect == _LINK:
             in_link = True
             continue
-        if effect == ROW:
+        if effect == _ROW:
             starts_line = True
             found.rows.append(node)
             continue
-        if effect == TIME:
+        if effect == _TIME:
             found.times.append((len(texts), node))
             continue
-        if effect == FURNITURE:
+        if effect == _FURNITURE:
             found.asides.append((len(texts), short_text(node)))
             if _has_prose(node):
                 starts_line = True
                 continue
-        if effect == NO_SCRIPT and _holds_text(node):
+        if effect == _NO_SCRIPT and _holds_text(node):
             starts_line = True
             continue
-        if effect in (META, TITLE):
+        if effect in (_META, _TITLE):
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         empty(node)
@@ -243,7 +240,7 @@ def _holds_text(node: LexborNode) -> bool:
 
 def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
     """Keeps metadata and the title."""
-    if effect == META and found.meta_read < _MAX_SELECTED:
+    if effect == _META and found.meta_read < _MAX_SELECTED:
         found.meta_read += 1
         attributes = node.attributes
         # Some pages write the content into the attribute "value".
@@ -252,5 +249,5 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
                 if (names := attributes.get(key)) and not (key == "itemprop" and _is_of_others(node, found.item_types)):
                     for name in names.lower().split()[:_MAX_NAMES]:
                         found.meta.setdefault(name, []).append(content)
-    elif effect == TITLE and not found.title:
+    elif effect == _TITLE and not found.title:
         found.title = " ".join(node.text().split())
