@@ -29,13 +29,11 @@ from schemas.rules import Rules
 from streams.cli.command import as_command
 from streams.kafka.clients import opened
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
-from streams.runtime import settings_files
-from streams.settings import model
 from streams.settings.model import Settings
 from streams.topology import HANDLERS
 from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka
-from tests.rules import CONFIG, one_of_equals
+from tests.rules import one_of_equals, read_shipped_once
 
 
 @pytest.fixture(scope="session")
@@ -243,10 +241,7 @@ def pytest_configure(config: pytest.Config) -> None:
     pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
     quick: dict[Any, Any] = {yaml.SafeLoader: getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
     vars(yaml)["load"] = lambda text, Loader: pickle.loads(pickled(text, quick.get(Loader, Loader)))  # noqa: N803, S301
-    # No function changes a document: sections are merged into a new one, and models are new objects.
-    read_all, whole = settings_files.read_document, functools.cache(settings_files.read_document)
-    for reader in (settings_files, model):
-        vars(reader)["read_document"] = lambda folder: (whole if folder == CONFIG else read_all)(folder)
+    read_shipped_once()
     make_rules, shipped = Settings.rules, {handler.rules for handler in HANDLERS}
 
     def rules(settings: Settings, kind: type[Rules]) -> Rules:

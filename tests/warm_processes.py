@@ -1,6 +1,6 @@
-"""Processes that start warm: a template imports the application once, and forks each of them.
+"""Processes that start warm: a template imports the application and reads the configuration once, and forks each.
 
-To start Python and to import the application takes more than a second of CPU. A forked process is one of its own as
+To start Python, to import the application and to read the configuration takes four seconds of CPU. A forked process is one of its own as
 well: it has its own id, environment, standard streams and signals, and the test's process is its parent. All of them
 have one seed of hashes. Tests of the start itself start Python, as all tests do on other systems than Linux. A process
 whose environment sets up Python or the time zone in another way than the template's starts Python as well.
@@ -26,9 +26,17 @@ from typing import Any
 
 import pytest
 
+from streams.settings.model import load_settings
+from tests.rules import read_shipped_once
+
 WARM = "warm" if sys.platform == "linux" else sys.executable
 """In place of the path of Python, in a command such as ``[WARM, "-c", PROGRAM, *words]``."""
-_IMPORTED = ("streams.cli.commands", "streams.cli.dlq", "streams.cli.publish", "streams.cli.replay", "streams.cli.run")
+_IMPORTED = (
+    *(f"streams.cli.{name}" for name in ("commands", "dlq", "publish", "replay", "run")),
+    *("streams.app.application", "uvicorn", "numpy"),
+)
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""numpy starts a thread for each core otherwise, which no fork would have."""
 _LIBC = CDLL(None)
 _SET_CHILD_SUBREAPER = 36
 _MOST_BYTES = 1 << 18
@@ -88,7 +96,12 @@ def _template() -> tuple[socket.socket, dict[str, str]]:
     with its_end:
         command = [sys.executable, "-c", _SERVE.format(its_end.fileno())]
         started = subprocess.Popen(
-            command, cwd=_ROOT, pass_fds=[its_end.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            command,
+            cwd=_ROOT,
+            env=os.environ | _ONE_THREAD,
+            pass_fds=[its_end.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
         )
 
     def end() -> None:
@@ -103,6 +116,8 @@ def serve(connection: int) -> None:
     """Forks a process for each request until the other end is closed; in such a process, runs the program."""
     for module in _IMPORTED:
         importlib.import_module(module)
+    read_shipped_once()
+    load_settings()
     gc.freeze()
     with socket.socket(fileno=connection) as requests:
         while True:
