@@ -1,9 +1,10 @@
-"""Processes that start warm: a template imports the application and reads the configuration once, and forks each.
+"""Processes that start warm: a template imports the application and reads the configuration, and forks each of them.
 
-To start Python, to import the application and to read the configuration takes four seconds of CPU. A forked process is one of its own as
-well: it has its own id, environment, standard streams and signals, and the test's process is its parent. All of them
-have one seed of hashes. Tests of the start itself start Python, as all tests do on other systems than Linux. A process
-whose environment sets up Python or the time zone in another way than the template's starts Python as well.
+To start Python, to import the application and to read the configuration takes some seconds of CPU. A forked process is
+one of its own as well: it has its own id, environment, standard streams and signals, and the test's process is its
+parent. All of them have one seed of hashes. Tests of the start itself start Python, as all tests do on other systems
+than Linux. A process whose environment sets up Python or the time zone in another way than the template's starts Python
+as well.
 """
 
 import atexit

@@ -18,7 +18,6 @@ from streams.runtime.settings_files import read_document
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
 from tests.samples import ROOT
 
-
 OF_THE_CODE = {its.__name__: cache(its) for its in (asyncapi, grafana, json_schemas)}
 """Parts of ``generate`` without arguments, which make the same each time."""
 
