@@ -114,6 +114,7 @@ SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 LONGEST = (
     "tests/kafka/test_worker_processes.py",
+    "tests/streams/cli/test_terminal.py",
     "tests/simulation/test_simulation.py",
     "tests/test_wheel.py",
     "tests/streams/workers/test_pool.py",
