@@ -37,6 +37,8 @@ def ended(
 ) -> subprocess.CompletedProcess[str]:
     """How a command ended in a separate folder, without the variables of the tests."""
     environment = {"PATH": os.defpath, "HOME": str(Path.home()), "ASSAY_CACHE_DIR": str(cache_folder())} | variables
+    if mirror := os.environ.get("PIP_INDEX_URL"):
+        environment["UV_DEFAULT_INDEX"] = mirror
     for name in ("UV_DEFAULT_INDEX", "UV_CACHE_DIR", "UV_CONFIG_FILE", "SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"):
         if name in os.environ:
             environment[name] = os.environ[name]
