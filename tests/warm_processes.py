@@ -32,12 +32,8 @@ from tests.rules import read_shipped_once
 
 WARM = "warm" if sys.platform == "linux" else sys.executable
 """In place of the path of Python, in a command such as ``[WARM, "-c", PROGRAM, *words]``."""
-_IMPORTED = (
-    *(f"streams.cli.{name}" for name in ("commands", "dlq", "publish", "replay", "run")),
-    *("streams.app.application", "uvicorn", "numpy"),
-)
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-"""numpy starts a thread for each core otherwise, which no fork would have."""
+_COMMANDS = (f"streams.cli.{name}" for name in ("commands", "dlq", "publish", "replay", "run"))
+_IMPORTED = (*_COMMANDS, "streams.app.application", "uvicorn", "numpy")
 _LIBC = CDLL(None)
 _SET_CHILD_SUBREAPER = 36
 _MOST_BYTES = 1 << 18
@@ -97,12 +93,7 @@ def _template() -> tuple[socket.socket, dict[str, str]]:
     with its_end:
         command = [sys.executable, "-c", _SERVE.format(its_end.fileno())]
         started = subprocess.Popen(
-            command,
-            cwd=_ROOT,
-            env=os.environ | _ONE_THREAD,
-            pass_fds=[its_end.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            command, cwd=_ROOT, pass_fds=[its_end.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
 
     def end() -> None:
@@ -115,6 +106,7 @@ def _template() -> tuple[socket.socket, dict[str, str]]:
 
 def serve(connection: int) -> None:
     """Forks a process for each request until the other end is closed; in such a process, runs the program."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start others, which no fork has
     for module in _IMPORTED:
         importlib.import_module(module)
     read_shipped_once()
