@@ -33,7 +33,7 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS
 from tests.command_line import Done, Ran
 from tests.kafka_server import shared_kafka
-from tests.rules import one_of_equals
+from tests.rules import one_of_equals, read_shipped_once
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +114,7 @@ SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 LONGEST = (
     "tests/kafka/test_worker_processes.py",
+    "tests/streams/cli/test_terminal.py",
     "tests/simulation/test_simulation.py",
     "tests/test_wheel.py",
     "tests/streams/workers/test_pool.py",
@@ -232,15 +233,16 @@ class OnlyWhatRuns:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes processes alike, however they are started, and lets each parse a YAML text once."""
+    """Makes processes alike, however they are started, and lets each read the shipped configuration once."""
     config.pluginmanager.register(OnlyWhatRuns())
     if not config.getoption("numprocesses", None):
         gc.disable()  # until all tests are collected; the process that shares them out collects none
-    # Most tests load the shipped configuration, and to parse its files takes four fifths of that time.
+    # Most tests load the shipped configuration, and to read its files takes four fifths of that time.
     load: Any = yaml.load
     pickled = functools.cache(lambda text, loader: pickle.dumps(load(text, loader)))
     quick: dict[Any, Any] = {yaml.SafeLoader: getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
     vars(yaml)["load"] = lambda text, Loader: pickle.loads(pickled(text, quick.get(Loader, Loader)))  # noqa: N803, S301
+    read_shipped_once()
     make_rules, shipped = Settings.rules, {handler.rules for handler in HANDLERS}
 
     def rules(settings: Settings, kind: type[Rules]) -> Rules:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from handlers.ranking.config import RankingSection
 from schemas.rules import Rules
-from streams.runtime.settings_files import read_document
+from streams.runtime import settings_files
+from streams.settings import model
 
 CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
@@ -28,9 +29,19 @@ class RankingRules(Rules):
     ranking: RankingSection
 
 
+def read_shipped_once() -> None:
+    """This process reads the files of the shipped configuration once.
+
+    No function changes a document: sections are merged into a new one, and models are new objects.
+    """
+    every, once = settings_files.read_document, cache(settings_files.read_document)
+    for reader in (settings_files, model):
+        vars(reader)["read_document"] = lambda folder: (once if folder == CONFIG else every)(folder)
+
+
 @cache
 def _document() -> dict[str, Any]:
-    return read_document(CONFIG)
+    return settings_files.read_document(CONFIG)
 
 
 def shipped_rules(kind: type[R], **sections: Any) -> R:

@@ -1,9 +1,10 @@
-"""Processes that start warm: a template imports the application once, and forks each of them.
+"""Processes that start warm: a template imports the application and reads the configuration, and forks each of them.
 
-To start Python and to import the application takes more than a second of CPU. A forked process is one of its own as
-well: it has its own id, environment, standard streams and signals, and the test's process is its parent. All of them
-have one seed of hashes. Tests of the start itself start Python, as all tests do on other systems than Linux. A process
-whose environment sets up Python or the time zone in another way than the template's starts Python as well.
+To start Python, to import the application and to read the configuration takes some seconds of CPU. A forked process is
+one of its own as well: it has its own id, environment, standard streams and signals, and the test's process is its
+parent. All of them have one seed of hashes. Tests of the start itself start Python, as all tests do on other systems
+than Linux. A process whose environment sets up Python or the time zone in another way than the template's starts Python
+as well.
 """
 
 import atexit
@@ -26,9 +27,13 @@ from typing import Any
 
 import pytest
 
+from streams.settings.model import load_settings
+from tests.rules import read_shipped_once
+
 WARM = "warm" if sys.platform == "linux" else sys.executable
 """In place of the path of Python, in a command such as ``[WARM, "-c", PROGRAM, *words]``."""
-_IMPORTED = ("streams.cli.commands", "streams.cli.dlq", "streams.cli.publish", "streams.cli.replay", "streams.cli.run")
+_COMMANDS = (f"streams.cli.{name}" for name in ("commands", "dlq", "publish", "replay", "run"))
+_IMPORTED = (*_COMMANDS, "streams.app.application", "uvicorn", "numpy")
 _LIBC = CDLL(None)
 _SET_CHILD_SUBREAPER = 36
 _MOST_BYTES = 1 << 18
@@ -101,8 +106,11 @@ def _template() -> tuple[socket.socket, dict[str, str]]:
 
 def serve(connection: int) -> None:
     """Forks a process for each request until the other end is closed; in such a process, runs the program."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start others, which no fork has
     for module in _IMPORTED:
         importlib.import_module(module)
+    read_shipped_once()
+    load_settings()
     gc.freeze()
     with socket.socket(fileno=connection) as requests:
         while True:

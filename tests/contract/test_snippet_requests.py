@@ -80,7 +80,6 @@ def test_every_source_has_one_turn_and_the_request_one_end(fates: list[str]) -> 
     assert sum(isinstance(event, ExtractionCompleted) for event in seen) == len(urls)
     ids = [event.extraction_id for event in seen if isinstance(event, ExtractionNeeded)]
     assert len(set(ids)) == len(ids) == len(urls)
-    assert run(urls, fates) == (seen, asked), "and the same again"
 
 
 def test_a_judgment_is_small_and_ends_within_three_seconds() -> None:

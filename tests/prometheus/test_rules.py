@@ -1,5 +1,6 @@
 """Each alert fires in its situation and is silent otherwise, according to Prometheus' own tool; ``cases.yaml``."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -82,7 +83,9 @@ def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> st
     order = [group["name"] for group in groups]
     document = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "group_eval_order": order, "tests": tests}
     (folder / "tests.yml").write_text(yaml.safe_dump(document), "utf-8")
-    done = subprocess.run(["promtool", "test", "rules", "tests.yml"], cwd=folder, capture_output=True, text=True)
+    command = ["promtool", "test", "rules", "tests.yml"]
+    # Rarer collections of its garbage take a sixth off its time.
+    done = subprocess.run(command, cwd=folder, env=os.environ | {"GOGC": "400"}, capture_output=True, text=True)
     said = done.stdout + done.stderr
     return said if done.returncode or "SUCCESS" not in said else ""
 

@@ -23,9 +23,9 @@ _SIMULATED = sorted(name for name, bug in BUGS.items() if "simulation" in bug.wh
 
 def simulated(*arguments: str) -> list[dict[str, Any]]:
     """The sum for each bug; in a process of its own, because a run replaces clocks and random numbers."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.simulation", "--json", *arguments], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "tests.simulation", "--json", *arguments]
+    environment = os.environ | {"PYTHONHASHSEED": "0"}  # otherwise it starts Python again
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     return [json.loads(line) | {"status": done.returncode, "said": done.stderr} for line in done.stdout.splitlines()]
 

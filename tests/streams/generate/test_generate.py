@@ -1,5 +1,6 @@
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -7,14 +8,18 @@ import pytest
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
+from streams.generate.asyncapi import asyncapi
 from streams.generate.examples import FOLDER, examples
-from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
-from streams.generate.monitoring import prometheus
+from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, json_schemas, lost, release
+from streams.generate.monitoring import grafana, prometheus
 from streams.generate.outputs import drift, generate
 from streams.generate.pages import plain_text
 from streams.runtime.settings_files import read_document
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
 from tests.samples import ROOT
+
+OF_THE_CODE = {its.__name__: cache(its) for its in (asyncapi, grafana, json_schemas)}
+"""Parts of ``generate`` without arguments, which make the same each time."""
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +40,11 @@ def generated(inputs: Path) -> dict[Path, str]:
 
 @pytest.fixture
 def checkout(inputs: Path, generated: dict[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout in which the handlers do not write the examples again."""
+    """A checkout in which neither the handlers write the examples again, nor the code what depends on it alone."""
     written = {path: text for path, text in generated.items() if path.is_relative_to(FOLDER)}
     monkeypatch.setattr(outputs, "examples", lambda *_: written)
+    for name, part in OF_THE_CODE.items():
+        monkeypatch.setattr(outputs, name, part)
     folder = Path(shutil.copytree(inputs, tmp_path / "checkout"))
     for path, text in generated.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
