@@ -145,8 +145,8 @@ STATE_BEFORE = {} if "PYTEST_XDIST_WORKER" in os.environ else state_of_the_check
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """More than one a core, because tests wait, and most on a broker. Each worker collects all tests."""
+def pytest_xdist_auto_num_workers() -> int:
+    """More than one a core, because tests wait. Each worker collects all tests."""
     return 2 * (os.cpu_count() or 1)
 
 
