@@ -23,7 +23,7 @@ from pydantic import Field
 
 from schemas.rules import Section
 
-BITS = 16
+BITS = 17
 """Of the number of a weight."""
 _MASK = (1 << BITS) - 1
 _LETTERS, _NEAR = 4, 3
@@ -191,12 +191,13 @@ class Addressed:
         """The sum of the weights of a sentence, and their number: as of ``numbers_of``, which takes longer."""
         known = list(map(self._word, words))
         near = near_each_other([one[0] for one in known])
+        known = list(map(self._word, dict.fromkeys(words)))
         total = sum([one[1] for one in known]) + sum(map(self.weights.__getitem__, near))
         return total, sum([one[2] for one in known]) + len(near)
 
     def _rough(self, words: Sequence[str]) -> float:
         """The score of a sentence by its words alone."""
-        known = list(map(self._word, words))
+        known = list(map(self._word, dict.fromkeys(words)))
         return self.section.start + sum([one[1] for one in known]) / sqrt(sum([one[2] for one in known]) + SMOOTH)
 
     def _weigh_word(self, word: str) -> tuple[int, float, int]:
@@ -225,17 +226,18 @@ def words_of(sentence: str) -> list[str]:
 
 def numbers_of(sentence: str) -> list[int]:
     """The numbers of the weights of a folded sentence: its words, their letters, and words before and near each."""
-    words = [of_word(word) for word in words_of(sentence)]
-    return [number for word in words for number in word] + near_each_other([one[0] for one in words])
+    words = words_of(sentence)
+    own = [number for word in dict.fromkeys(words) for number in of_word(word)]
+    return [*own, *near_each_other([of_word(word)[0] for word in words])]
 
 
-def near_each_other(words: Sequence[int]) -> list[int]:
+def near_each_other(words: Sequence[int]) -> set[int]:
     """Numbers of each word with those up to three words before it, the order of which tells."""
     own = [one * 0x9E3779B1 for one in words]
-    found = []
+    found: set[int] = set()
     for far in range(1, _NEAR + 1):
         before = 0x85EBCA77 if far == 1 else 0xC2B2AE3D
-        found += [(one + other * before >> 15) & _MASK for one, other in zip(own[far:], words, strict=False)]
+        found.update([(one + other * before >> 15) & _MASK for one, other in zip(own[far:], words, strict=False)])
     return found
 
 

@@ -20,9 +20,9 @@ from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.matching import plain
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
-from tools.training.addressed import wordings
 
-_PAGES = yaml.safe_load((Path(__file__).parent / "written" / "hiding.yaml").read_text("utf-8"))
+_WRITTEN = Path(__file__).parent / "written"
+_PAGES = yaml.safe_load((_WRITTEN / "hiding.yaml").read_text("utf-8"))
 _HIDING: dict[str, list[str]] = _PAGES["forms"]
 KINDS = (*_HIDING, "invisible_characters", "comment", "attribute", "structured_data", "visible")
 _KINDS_OF_EACH = 3
@@ -47,13 +47,13 @@ def read_cases(path: Path) -> Iterator[Case]:
 
 
 def written_cases() -> Iterator[Case]:
-    """The written wordings: each that addresses a model in some hidden kinds and visible, each ordinary one in two."""
+    """The written wordings, each in some hidden kinds and visible."""
     hidden = [kind for kind in KINDS if kind != "visible"]
-    for what in ("instructs", "ordinary"):
-        for number, (group, text) in enumerate(wordings(what)):
-            for kind in (*(hidden[(number + step * 4) % len(hidden)] for step in range(_KINDS_OF_EACH)), "visible"):
-                page = _page(kind, text, number)
-                yield Case(f"{group}-{number}-{kind}", kind, kind != "visible", what == "instructs", page, text)
+    for number, row in enumerate(labelled.rows(_WRITTEN / "injections.jsonl")):
+        text = row["text"]
+        for kind in (*(hidden[(number + step * 4) % len(hidden)] for step in range(_KINDS_OF_EACH)), "visible"):
+            page = _page(kind, text, number)
+            yield Case(f"{row['group']}-{number}-{kind}", kind, kind != "visible", row["instructs"], page, text)
 
 
 def _page(kind: str, text: str, number: int) -> str:

