@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from handlers.ranking.config import RankingSection
 from schemas.rules import Rules
 from streams.runtime import settings_files
-from streams.settings import model
+from streams.settings import lazy, model
 
 CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
@@ -35,7 +35,7 @@ def read_shipped_once() -> None:
     No function changes a document: sections are merged into a new one, and models are new objects.
     """
     every, once = settings_files.read_document, cache(settings_files.read_document)
-    for reader in (settings_files, model):
+    for reader in (settings_files, model, lazy):
         vars(reader)["read_document"] = lambda folder: (once if folder == CONFIG else every)(folder)
 
 

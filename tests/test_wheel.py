@@ -1,4 +1,4 @@
-"""The built wheel in its own environment and without a checkout: the result of ``pip install assay``."""
+"""The built wheel in its own environment and without a checkout: uv installs it as pip does."""
 
 import json
 import os

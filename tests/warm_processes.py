@@ -29,6 +29,7 @@ import pytest
 
 from streams.settings.model import load_settings
 from tests.rules import read_shipped_once
+from tests.samples import variables_of_assay
 
 WARM = "warm" if sys.platform == "linux" else sys.executable
 """In place of the path of Python, in a command such as ``[WARM, "-c", PROGRAM, *words]``."""
@@ -109,6 +110,8 @@ def serve(connection: int) -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start others, which no fork has
     for module in _IMPORTED:
         importlib.import_module(module)
+    for name in variables_of_assay():  # each process has its own
+        del os.environ[name]
     read_shipped_once()
     load_settings()
     gc.freeze()

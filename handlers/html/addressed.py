@@ -37,7 +37,7 @@ _PIECE, _OVERLAP = 400, 300
 _MAX_SENTENCE, _MAX_SCORED, _CHEAP = 300, 300_000, 10
 """Characters of a sentence, of lines that are scored, and of lines that are not and cost as much as one."""
 _ROUGH = 5.5
-"""By how much the score of the words alone may be lower: all of 2,022 attacks that were found had more."""
+"""By how much the score of the words alone may be lower: 1,178 of 1,181 attacks that are found had more."""
 _NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 WORD = re.compile(r"[^\s\d\x00-@\[-`{-¿×÷\u2000-\u2bff\u3000-\u303f\uff00-\uff20]+")
 _TOKEN = re.compile(rf"{WORD.pattern}|\d+|[^\w\s.,;'’()-]+")
@@ -190,14 +190,13 @@ class Addressed:
     def weigh(self, words: Sequence[str]) -> tuple[float, int]:
         """The sum of the weights of a sentence, and their number: as of ``numbers_of``, which takes longer."""
         known = list(map(self._word, words))
-        near = near_each_other([one[0] for one in known])
-        known = list(map(self._word, dict.fromkeys(words)))
-        total = sum([one[1] for one in known]) + sum(map(self.weights.__getitem__, near))
-        return total, sum([one[2] for one in known]) + len(near)
+        near, own = near_each_other([one[0] for one in known]), set(known)
+        total = sum([one[1] for one in own]) + sum(map(self.weights.__getitem__, near))
+        return total, sum([one[2] for one in own]) + len(near)
 
     def _rough(self, words: Sequence[str]) -> float:
         """The score of a sentence by its words alone."""
-        known = list(map(self._word, dict.fromkeys(words)))
+        known = set(map(self._word, words))
         return self.section.start + sum([one[1] for one in known]) / sqrt(sum([one[2] for one in known]) + SMOOTH)
 
     def _weigh_word(self, word: str) -> tuple[int, float, int]:
@@ -226,9 +225,8 @@ def words_of(sentence: str) -> list[str]:
 
 def numbers_of(sentence: str) -> list[int]:
     """The numbers of the weights of a folded sentence: its words, their letters, and words before and near each."""
-    words = words_of(sentence)
-    own = [number for word in dict.fromkeys(words) for number in of_word(word)]
-    return [*own, *near_each_other([of_word(word)[0] for word in words])]
+    words = list(map(of_word, words_of(sentence)))
+    return [number for word in set(words) for number in word] + [*near_each_other([word[0] for word in words])]
 
 
 def near_each_other(words: Sequence[int]) -> set[int]:

@@ -60,7 +60,7 @@ class Hints:
         self.others_headings = frozenset(map(plain, reading.others_headings))
         self.event_labels = tuple(label.casefold() for label in reading.event_labels)
         # Sites repeat few names, and to look them up takes ten times as long as to know the answer.
-        self._known = lru_cache(maxsize=_MAX_KNOWN)(self._look_up)
+        self._known = lru_cache(maxsize=_MAX_KNOWN)(self.of_words)
         self.addressed = reading.addressed.compiled
 
     def of_node(self, node: LexborNode) -> int:
@@ -74,8 +74,8 @@ class Hints:
         found = self._known(names[:_MAX_CHARACTERS]) if names else 0
         return found | self._known(identity[:_MAX_CHARACTERS]) if identity else found
 
-    def _look_up(self, names: str) -> int:
-        """The bits of this module that apply to a class attribute or id, joined."""
+    def of_words(self, names: str) -> int:
+        """The bits of this module that apply to a class attribute, an id or an address, joined."""
         if names.isascii() and names.islower():
             # The usual case, and several times as fast: no words run together.
             words = names.encode().translate(_ONLY_LETTERS).decode().split()

@@ -244,7 +244,7 @@ def is_event(layout: Layout, data: StructuredData, url: str) -> bool:
         return True
     outline, begin = layout.outline, layout.begin
     folders = web_address(url).path.lower().rpartition("/")[0]
-    if outline.hints.of_attributes({"id": folders}) & EVENT:
+    if outline.hints.of_words(folders) & EVENT:
         return True
     if begin >= len(outline.texts):
         return False

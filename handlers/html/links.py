@@ -157,6 +157,11 @@ def _suffixes() -> PublicSuffixList:
 
 
 def _in_letters(host: str) -> str:
+    """A host as readers see it.
+
+    >>> _in_letters("xn--zca.example"), _in_letters("xn--mnchen-3ya.example")
+    ('ß.example', 'münchen.example')
+    """
     return str(ada_url.idna_to_unicode(host)) if "xn--" in host else host
 
 

@@ -1,6 +1,7 @@
 """The schema.org data of a page: JSON-LD in all its shapes, types of microdata and RDFa, and the title.
 
-Of broken JSON a few properties are read. Never raises (R-199).
+Commas and quotation marks that break JSON are repaired; of other broken JSON a few properties are read. Never
+raises (R-199).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -23,6 +25,9 @@ _MAX_TEXT = 2000
 _PARTS_OF_NAME = ("givenName", "additionalName", "familyName")
 _DECODER = json.JSONDecoder(strict=False)
 _BEGIN = re.compile(r'(?<!CDATA)[{\[](?=\s*[{\["\]}])')
+_TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
+_QUOTE = re.compile(r'(\\.|[\[{,:]\s{0,20}")|"(?!\s{0,20}[\]},:])', re.DOTALL)
+"""A quotation mark inside of a text, after none that is written right."""
 _LOOSE = re.compile(
     r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"\s{0,20}[,}]'
 )
@@ -151,13 +156,16 @@ def read_structured_data(
 
 
 def _load(script: str) -> Any:
-    """The JSON in a script, whatever is around it, such as comments; of broken JSON a few properties."""
+    """The JSON in a script, whatever is around it, such as comments."""
     begin = _BEGIN.search(script)
     text = script[begin.start() :] if begin else ""
-    try:
-        return _DECODER.raw_decode(text)[0]
-    except (ValueError, RecursionError):
-        loose: dict[str, Any] = dict(reversed(_LOOSE.findall(text)))  # the first of each
+    for repair in (str, partial(_TRAILING_COMMA.sub, ""), partial(_QUOTE.sub, lambda found: found[1] or r"\"")):
+        text = repair(text)
+        try:
+            return _DECODER.raw_decode(text)[0]
+        except (ValueError, RecursionError):
+            continue
+    loose: dict[str, Any] = dict(reversed(_LOOSE.findall(text)))  # the first of each
     if match := _LOOSE_AUTHOR.search(text):
         loose["author"] = match[1]
     return loose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -38,6 +38,7 @@ _MAX_SELECTED = 20_000
 _STATED = frozenset(("datepublished", "datecreated", "author"))
 _MAX_STATED = 400
 """Elements that state a date or an author, and their properties and relations."""
+_MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer"))
 _PARTS = ("review", "imageobject", "videoobject")
@@ -117,9 +118,8 @@ def _select(found: Outline, root: LexborNode) -> None:
         if kind := attributes.get("itemtype"):
             if not _is_aside(node):
                 _types(found, properties).append(kind)
-        elif kind := attributes.get("typeof"):
-            kinds = [name for name in kind.split()[:_MAX_NAMES] if name.startswith("schema:") or "schema.org/" in name]
-            _types(found, attributes.get("property")).extend(kinds)
+        elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
+            _types(found, attributes.get("property")).extend(_rdfa_types(node, kind))
 
 
 def _types(found: Outline, names: str | None) -> list[str]:
@@ -149,6 +149,17 @@ def _is_aside(node: LexborNode) -> bool:
 def _is_main(names: str | None) -> bool:
     """Whether properties of an item say that it is the main entity of the page."""
     return names is not None and not _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
+
+
+def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:
+    """The schema.org types among RDFa types, by their prefix or by the vocabulary of an element around."""
+    names = kinds.split()[:_MAX_NAMES]
+    found = [name for name in names if name.startswith("schema:") or "schema.org/" in name]
+    bare = [name for name in names if ":" not in name]
+    for above in chain([node], ancestors(node)) if bare else ():
+        if vocabulary := above.attributes.get("vocab"):
+            return found + bare if "schema.org" in vocabulary else found
+    return found
 
 
 def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:

@@ -44,7 +44,7 @@ _CAPITALS = 0.2
 _SLOT = re.compile(r"<(\w+)>")
 _RESERVED, _ENDINGS = re.compile(r"\.example\b(?!\.)"), (".com", ".org", ".net", ".io", ".de")
 _RARE, _LEAST_FRAMINGS, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 3, 0.7, 2.5, 5.5, 1.5
-_ALARMS, _MARGIN = 1000, 0.1
+_ALARMS, _MARGIN = 1000, 0.4
 _LONGEST, _SHARE = 6_000, 0.6
 
 
@@ -108,7 +108,7 @@ def documentation() -> Iterator[Text]:
 
 def pages(reading: PageReadingSection) -> Iterator[tuple[str, dict[str, list[str]]]]:
     """Site, and texts of the labelled pages: visible lines, what is stated about them, and hidden texts."""
-    # The weights of before are of no concern.
+    # The scorer that is replaced is not asked.
     reading = reading.model_copy(update={"addressed": AddressedSection()})
     types = SchemaTypes(reading)
     for folder, case in labelled.pages():
@@ -244,7 +244,7 @@ def all_rows(texts: Sequence[Text], read: Sequence[tuple[str, dict[str, list[str
     sizes = Counter(one.name for one in texts)
     for one in texts:
         weight = 2.0 * (100 / max(100, sizes[one.name])) ** 0.5 if one.is_addressed else 3.0
-        weight *= not one.name.startswith(left_out)
+        weight *= not (one.is_addressed and one.name.startswith(left_out))
         rows.add("order" if one.is_addressed else "ordinary", one, weight)
     for one in documentation():
         rows.add("document", one, 1.0)
