@@ -226,7 +226,8 @@ def words_of(sentence: str) -> list[str]:
 def numbers_of(sentence: str) -> list[int]:
     """The numbers of the weights of a folded sentence: its words, their letters, and words before and near each."""
     words = list(map(of_word, words_of(sentence)))
-    return [number for word in set(words) for number in word] + [*near_each_other([word[0] for word in words])]
+    own = (number for word in set(words) for number in word)
+    return [*own, *near_each_other([word[0] for word in words])]
 
 
 def near_each_other(words: Sequence[int]) -> set[int]:

@@ -58,7 +58,7 @@ class Text(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its set."""
+        """That of its set, or of its site."""
         return self.group.partition(": ")[0]
 
 
@@ -268,21 +268,23 @@ def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, 
         np.maximum.at(best, place[mine], by_page[mine])
         # Above all pages but one in a thousand.
         limits[name] = round(float(np.sort(best)[-1 - number // _ALARMS]) + _MARGIN, 2)
-        groups: dict[str, list[bool]] = defaultdict(list)
+        framings: dict[str, list[bool]] = defaultdict(list)
         # A short page has three lines that are worth a score.
         least = limits[name] + (addressed.PER_LINE * np.log(4) if name == "suspected" else 0)
         for spot in np.flatnonzero(kinds == "order"):
             if rows.texts[spot].name.startswith(left_out.strip("-")):
-                groups[rows.texts[spot].group].append(bool(scores[spot] >= least))
-        shares = {group: float(np.mean(its)) for group, its in groups.items()}
+                framings[rows.texts[spot].group].append(bool(scores[spot] >= least))
         sets = defaultdict[str, list[float]](list)
-        for group, share in shares.items():
-            sets[group.partition(": ")[0]].append(share)
+        for framing, its in framings.items():
+            sets[framing.partition(": ")[0]].append(float(np.mean(its)))
         ordinary = [rows.texts[spot].text for spot in np.flatnonzero((kinds == "ordinary") & (scores >= least))]
-        every, mean = np.mean([one for its in groups.values() for one in its]), np.mean(list(shares.values()))
+        every = np.mean([one for its in framings.values() for one in its])
+        mean = np.mean([share for its in sets.values() for share in its])
         print(f"{name} from {limits[name]}: {(best >= limits[name]).sum()} of {number} pages")
-        print(f"found {every:.3f}, {mean:.3f} as the mean over {len(groups)} framings; {len(ordinary)} ordinary texts")
-        print({group: round(float(np.mean(its)), 2) for group, its in sets.items()})
+        print(
+            f"found {every:.3f}, {mean:.3f} as the mean over {len(framings)} framings; {len(ordinary)} ordinary texts"
+        )
+        print({group: round(float(np.mean(shares)), 2) for group, shares in sets.items()})
         for spot in sorted(np.flatnonzero(mine), key=lambda spot: -by_page[spot])[:8]:
             print(f"{by_page[spot]:.2f} {rows.texts[spot].text[:130]!r}")
     return limits

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.html.content import MAX_SCHEMA_TYPE, PageFacts, clean, is_name, short_type, with_description
+from handlers.html.content import (
+    MAX_SCHEMA_TYPE,
+    PageFacts,
+    clean,
+    short_type,
+)
+from handlers.html.stated import is_name, with_description
 from handlers.html.structured_data import StructuredData
 from schemas.pages import CrawledPage
 from tests.handlers.html.rules import READER, READING, facts_of
