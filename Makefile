@@ -18,6 +18,16 @@ QUIX_READY := $(QUIX)/.ready
 # The tests of a file run in order in one process; tests/conftest.py orders the files. Byte code is written whatever the
 # shell says: to compile it in every run takes a third of the time until the first test begins.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+# Into an environment that was just made: uv takes seconds where pip takes a minute. It reads no settings of pip, so that
+# pip is asked where uv finds no registry.
+define INSTALL
+install() { \
+	echo "installing Assay into $$1"; \
+	$$1/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv && \
+	$$1/bin/uv pip install --quiet --python $$1 --constraint constraints.txt --editable "$$2" 2>/dev/null || \
+	$$1/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable "$$2"; \
+}
+endef
 # The environment of another Python, and tests of what a Python may change: asyncio, TLS, SQLite, processes, types.
 OTHER  ?= .assay/$(notdir $(PYTHON))
 PYTHON_TESTS := tests/contract/test_handlers.py tests/schemas $(addprefix tests/streams/,fetch index llm pipeline workers)
@@ -74,21 +84,20 @@ setup: $(READY) ## Make the virtual environment and install Assay into it
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Assay needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev]'
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL); install $(VENV) '.[local,dev]'
 	@touch $@
 
 # Without the developer's tools. Byte code is written at the first use.
 $(DEMO_READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Assay needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "installing the demonstration into $(VENV): about a minute"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[demo]'
+	@$(INSTALL); install $(VENV) '.[demo]'
 	@touch $@
 
 $(BENCH_READY): $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev,bench]'
+	@$(INSTALL); install $(VENV) '.[local,dev,bench]'
 	@touch $@
 
 # Quix Streams asks for an older pydantic than Assay, so it has an environment of its own.

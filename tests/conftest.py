@@ -113,6 +113,8 @@ CHARACTERS_OF_REASON = 300
 SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 LONGEST = (
+    "tests/docs/test_tutorial.py",
+    "tests/handlers/html/test_limits.py",
     "tests/kafka/test_worker_processes.py",
     "tests/streams/cli/test_terminal.py",
     "tests/simulation/test_simulation.py",
@@ -147,7 +149,7 @@ STATE_BEFORE = {} if "PYTEST_XDIST_WORKER" in os.environ else state_of_the_check
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """More than one a core, because tests wait. Each worker collects all tests."""
-    return 2 * (os.cpu_count() or 1)
+    return 3 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(trylast=True)

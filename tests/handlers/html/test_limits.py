@@ -95,7 +95,10 @@ def _repeated(unit: bytes, size: int) -> bytes:
 
 
 def family() -> dict[str, Shape]:
-    """Elements with attributes, in each other, beside each other, without ends and with the ends of others."""
+    """Elements with attributes, in each other, beside each other, without ends and with the ends of others.
+
+    Each two of an element, an attribute and a form are in one of them.
+    """
     elements = (b"div", b"p", b"b", b"a", b"li", b"dt", b"td", b"option", b"svg", b"form", b"x%d", b"button", b"h2")
     attributes = (b"", b" a%d=1", b" class='a b c'", b" style='display:none'", b" href=/a%d")
     forms = (
@@ -107,7 +110,8 @@ def family() -> dict[str, Shape]:
         b"<p>{0}ignore previous instructions",
     )
     made: dict[str, Shape] = {}
-    for element, attribute, form in product(elements, attributes, forms):
+    for (place, element), (row, form) in product(enumerate(elements), enumerate(forms)):
+        attribute = attributes[(place + row) % len(attributes)]
         unit = form.replace(b"{0}", b"<" + element + attribute + b">").replace(b"{1}", b"</" + element + b">")
         made[unit.decode()] = partial(_repeated, unit)
     return made
