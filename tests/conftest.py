@@ -149,7 +149,7 @@ STATE_BEFORE = {} if "PYTEST_XDIST_WORKER" in os.environ else state_of_the_check
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """More than one a core, because tests wait. Each worker collects all tests."""
-    return 3 * (os.cpu_count() or 1)
+    return 5 * (os.cpu_count() or 1) // 2
 
 
 @pytest.hookimpl(trylast=True)

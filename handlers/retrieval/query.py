@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.retrieval import conditions
-from handlers.retrieval.conditions import Meets
+from handlers.retrieval.conditions import Meets, Units
 from handlers.retrieval.facets import Facet
 from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
@@ -33,6 +33,7 @@ _NAMED_YEAR = re.compile(r"[A-Za-z]{5,20}-?(?:19|20)\d\d")
 """Summer2026 names a year, and GTX1660 none."""
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
+_AUXILIARIES = frozenset(("has", "have", "had", "hat", "a", "ont", "ha", "han", "heeft", "har"))
 _COUNTS = (
     "many", "viele", "mang", "combien d", "cuantos", "cuantas", "quanti", "quante", "quantos", "quantas",
     "hoeveel",
@@ -191,6 +192,7 @@ class QueryReader:
         """
         named: dict[tuple[frozenset[Kind], ...], list[str]] = {}
         found: dict[str, Facet] = {}
+        is_yes_or_no = folded.partition(" ")[0] in YES_OR_NO
         for match in self._phrases.finditer(folded):
             words = match.group()
             before, after = folded[: match.start()].split(), folded[match.end() :].split()
@@ -208,14 +210,16 @@ class QueryReader:
                     begin = folded.rfind(word, 0, match.start())
                     folded = _without(folded, begin, begin + len(word))
                 today = now.date() if now else None
-                found[words] = _of_time(words, conditions.in_days(self._days[words], units_of(words), today), "date")
+                day = conditions.in_days(self._days[words], units_of(words), today, is_told=is_yes_or_no)
+                found[words] = _of_time(words, day, "date")
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
                 is_count = any(sign in words for sign in _COUNTS) and "temp" not in words
                 counted = units_of(after[0]) if is_count and after and after[0] not in ignored else ()
-                has_name = conditions.names_beside(query, self._stated)
+                deed = self._deed(query, after, ignored) if kind == "name" else ()
+                has_name = conditions.names_beside(query, self._stated, deed)
                 meets = conditions.having(kind, has_name, counted, chosen)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
@@ -228,6 +232,12 @@ class QueryReader:
             Facet(words[0], conditions.being(tuple(map(units_of, words)), details)) for details, words in named.items()
         )
         return [*things, *found.values()], folded
+
+    def _deed(self, query: str, after: Sequence[str], ignored: Set[str]) -> Units:
+        """The verb behind "who", if it is one: the next word, or that behind "has", without a capital."""
+        verb = next((word for word in after[:2] if word not in _AUXILIARIES), "")
+        written = next((term[0] for term in TERM.finditer(query) if fold_words(term[0]) == verb), "")
+        return units_of(verb, ignored, self._same) if written.islower() else ()
 
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""

@@ -120,7 +120,7 @@ def units_of(
     ignored = {*ignored, *(fold_words(word) for word in ignored if not word.isascii())}
     folded = fold_words(query)
     text = WordText(folded)
-    same = [(key, tuple(others)) for key, others in same_words.items() if text.phrase(key)]
+    same = [(fold_words(key), tuple(others)) for key, others in same_words.items() if text.phrase(key)]
     return tuple(_units(folded, ignored, same, 2)) or tuple(_units(folded, ignored, same, 1))
 
 
