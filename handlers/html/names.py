@@ -13,8 +13,7 @@ from handlers.text.scripts import HAN, KANA, has_han
 from handlers.text.words import alternatives
 
 _MAX_NAMES = 20
-_MAX_MARK_CHARACTERS = 200
-_MAX_LINE_CHARACTERS = 120
+_MAX_CHARACTERS = 200
 _MAX_NAME_CHARACTERS = 60
 _FULL_NAME, _MAX_NAME_WORDS = 2, 6
 _MAX_BEFORE = 80
@@ -84,7 +83,7 @@ class NameWords:
 
     def names(self, text: str) -> tuple[str, ...]:
         """Names in a text that is known to be a credit."""
-        text = _BLANKS.sub(" ", text[:_MAX_MARK_CHARACTERS]).strip()
+        text = _BLANKS.sub(" ", text[:_MAX_CHARACTERS]).strip()
         if "://" in text[:12]:
             return ()
         if found := self.reporters(text):
@@ -100,8 +99,8 @@ class NameWords:
         """Names in a line of running text, if it begins with "By", "A column by", "作者：" or the like."""
         if found := self.reporters(text):
             return found
-        head = text[:_MAX_LINE_CHARACTERS]
-        if len(text) > _MAX_LINE_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(head.lower())):
+        head = text[:_MAX_CHARACTERS]
+        if len(text) > _MAX_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(head.lower())):
             return ()
         introduction = self._introduction.match(head)
         for match in [introduction] if introduction else self._inside.finditer(head[:_MAX_BEFORE]):
@@ -114,7 +113,7 @@ class NameWords:
 
     def reporters(self, text: str) -> tuple[str, ...]:
         """Names of reporters at the beginning of a Chinese or Japanese line: 記者王小明／台北報導, 文／王小明."""
-        head = text[:_MAX_MARK_CHARACTERS]
+        head = text[:_MAX_CHARACTERS]
         if has_han(head):
             for pattern in self._reporters:
                 match = pattern.search(head)
