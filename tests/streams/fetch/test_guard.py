@@ -175,6 +175,7 @@ def test_only_addresses_of_the_open_internet_are_global() -> None:
 def test_anything_is_judged_and_nothing_raises(text: str) -> None:
     for url in (text, f"http://{text}", f"http://{text}/path"):
         found = parse_target(url)
+        assert isinstance(found, Target | FetchRefused)
         if isinstance(found, Target):
             again = parse_target(found.url)
             assert again == found

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +15,7 @@ from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.gateway import Replied, SingleFlight
 from streams.llm.journal import JournalError, answer_key, earlier_calls
-from streams.llm.request import prompt_tokens_of
+from streams.llm.request import Question, prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
 from tests.kafka.installation import until
@@ -54,6 +54,13 @@ FAILED = {
     "content filter": CallOutcome.REFUSED,
     "cut off": CallOutcome.TRUNCATED,
 }
+
+
+def test_tries_of_a_question_share_a_breaker_and_its_deadline() -> None:
+    first, second = (Question(question(try_number=n), MODEL, "", FREE, HASTY, cast("Any", None)) for n in (0, 1))
+    assert first.key == first.breaker_key == second.breaker_key != second.key
+    first.spent = 0.1
+    assert first.left == pytest.approx(HASTY.deadline_seconds - 0.1)
 
 
 async def test_an_answer() -> None:

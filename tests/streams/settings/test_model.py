@@ -136,6 +136,17 @@ def test_inconsistent_sections_fail_when_a_handler_needs_them() -> None:
         settings.rules(ScorePageRules)
 
 
+def test_a_missing_file_is_named_with_the_reason_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_yaml(tmp_path / "none.yaml")
+    assert str(raised.value) == f"{tmp_path / 'none.yaml'}: No such file or directory"
+
+
+def test_the_model_of_a_task_is_the_nearest_that_is_named() -> None:
+    settings = load_settings(llm={"model": "all"}, model_tasks={"judge_relevance": {"model": "own"}})
+    assert (settings.model_of("judge_relevance"), settings.model_of("rank_results")) == ("own", "all")
+
+
 def test_yaml_makes_no_objects(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as raised:
         read_yaml(overlay(tmp_path, "a: !!python/object/apply:os.getcwd []"))

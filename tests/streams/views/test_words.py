@@ -26,3 +26,4 @@ def test_an_amount_at_a_bound_is_short(number: float, shown: str) -> None:
 
 def test_a_quantile_of_the_first_bucket_begins_at_nothing() -> None:
     assert quantile({1.0: 50, 2.0: 100}, 0.25) == 0.5
+    assert quantile({1.0: 0, 2.0: 10, 3.0: 100}, 0.5) == pytest.approx(2 + 40 / 90)
