@@ -4,7 +4,7 @@ In: ``ExtractedClaim``. The judge may search for similar claims first. Out: ``Cl
 claim's quality, and whether it may be promoted; and ``UtteranceRecorded``, so that later claims find this one.
 
 Tries, rounds of tools and searches are bounded. A reply that is no single number is a failed try, and the next try
-begins anew. If all tries fail, the score is null.
+begins anew. If all tries fail, or the rules that decide without a model know no answer, the score is null.
 """
 
 from __future__ import annotations
