@@ -47,7 +47,10 @@ Lines = Mapping[str, Mapping[int, list[str]]]
 
 
 class Mutant(NamedTuple):
-    """A changed line of a function; ``nth`` tells equal lines of it apart, ``test`` is the file that found it."""
+    """A changed line of a function; ``nth`` tells equal lines of it apart, ``test`` is the file that found it.
+
+    If none did, ``reason`` says why, written by hand.
+    """
 
     module: str
     function: str
@@ -55,6 +58,7 @@ class Mutant(NamedTuple):
     was: str
     becomes: str
     test: str = ""
+    reason: str = ""
 
 
 class Job(NamedTuple):
