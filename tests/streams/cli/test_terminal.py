@@ -21,13 +21,15 @@ from pydantic import BaseModel, ValidationError
 from schemas.llm import CallOutcome
 from streams.cli.commands import COMMANDS
 from streams.llm.journal import StoredAnswer
-from streams.runtime.terminal import dumped, printable
+from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import TOPICS
 from tests.kafka.installation import environment_of, installed
 from tests.samples import EVENTS, run_assay, small_example
 from tests.streams.cli.test_reply import keep
+from tests.tables import tables
 
+CALLS = tables(__file__)["calls"]
 EVIL = "x\x1b]0;T\x07\x1b[31mR\x9b2J\u202ey\bz\rv\x7fw\u200e[bold]b[link=https://e.example]"
 OWN = re.compile(r"\x1b\[[0-9;]*m(?!R)|\x1b\[\?25[lh]|\x1b\[\d*[AJKH]|\r(?=\n|\x1b\[)")
 """What styles, bars and line ends of the product are made of."""
@@ -35,38 +37,6 @@ CRAWLED, SCORED, CLASSIFIED = "pages.crawled.v1", "pages.scored.v1", "results.cl
 COMPLETED, FEEDBACK = "ranking.completed.v1", "ranking.feedback.v1"
 IN_FILES = (CRAWLED, SCORED, CLASSIFIED, COMPLETED, FEEDBACK)
 PAGE = "https://a.example/1"
-ALL = ("--from", "earliest", "--no-follow")
-GIVEN = (EVIL, "--candidates", "{candidates}")
-CALLS = {
-    "score": [["{crawled}"], ["{page}"], ["{page}", "--url", EVIL], [f"http://127.0.0.1:1/{EVIL}"], [EVIL], ["{bad}"]],
-    "demo": [["--config", EVIL]],
-    "run": [["score_page", "--drain"], [EVIL]],
-    "broker": [["--port", EVIL]],
-    "topics": [["acl", "--principal", EVIL], ["acl", "--commands", "--principal", EVIL], [EVIL]],
-    "publish": [[CRAWLED, "{bad}"], [CRAWLED, "{crawled}", "--check"], [EVIL, EVIL], [CRAWLED, EVIL]],
-    "tail": [[topic, *ALL, *more] for topic in IN_FILES[:3] for more in ([], ["--json"])],
-    "export": [["tsv", "--input", "{scored}"], ["tsv"], ["tsv", "--input", "{bad}"], ["tsv", "-o", "/dev/stdout"]],
-    "try": [["score_page", "{crawled}"], ["score_page", "{bad}"], [EVIL]],
-    "console": [["--host", EVIL]],
-    "why": [[PAGE], [PAGE, "--json"], ["{batch}"], [EVIL], ["evil", "--reply"], ["evil", "--reply", "--json"]],
-    "stats": [["--input", "{scored}"], [CLASSIFIED, "--input", "{classified}", "--json"], [SCORED], [EVIL]],
-    "query": [[*GIVEN, *more] for more in ([], ["--json"], ["--context"], ["--prompt", "writer"])],
-    "answer": [[*GIVEN, *more] for more in ([], ["--json"])],
-    "mcp": [[EVIL]],
-    "train": [["--output", EVIL, "--completed", "{completed}", "--feedback", "{bad}"]],
-    "replay": [["show", EVIL], ["plan", EVIL]],
-    "dlq": [["list", "--each"], ["list", "--each", "--json"], ["list", "--plan", EVIL], ["show", EVIL]]
-    + [["show", "score_page/1/0", *more] for more in ([], ["--json"], ["--value", "-"])],
-    "lag": [[EVIL], []],
-    "top": [["--once", "--every", "0.2", "--url", f"http://{EVIL}"]],
-    "estimate": [["--input", "{bad}"], ["--input", "{scored}"]],
-    "sources": [["check", "own.example", *more, "--config", "{own}"] for more in ([], ["--json"])]
-    + [["check", EVIL], ["import", "{bad}", "-o", "{folder}/s"], ["import", EVIL]],
-    "init": [["--country", EVIL], ["--source", EVIL]],
-    "config": [["show", "--config", "{own}"], ["show", "--json", "--config", "{own}"], [EVIL]],
-    "generate": [["--prometheus", f"{{folder}}/{EVIL}"]],
-    "doctor": [["--config", "{own}"], [EVIL]],
-}  # fmt: skip
 
 Events = dict[str, dict[str, Any]]
 
@@ -110,7 +80,7 @@ def names(tmp_path: Path, events: Events) -> dict[str, str]:
     paths = {path.stem: str(path) for path in tmp_path.iterdir()}
     keep(tmp_path / "journal", "evil", StoredAnswer(text=EVIL, outcome=CallOutcome.OK))
     batch = events[CLASSIFIED]["batchId"]
-    return paths | {"journal": str(tmp_path / "journal"), "folder": str(tmp_path), "batch": batch}
+    return paths | {"evil": EVIL, "journal": str(tmp_path / "journal"), "folder": str(tmp_path), "batch": batch}
 
 
 def on_terminal(*words: str) -> str:
@@ -160,8 +130,8 @@ def test_no_command_lets_a_text_steer_the_terminal(
     shown = {}
     for command, calls in CALLS.items():
         for words in calls:
-            filled = [re.sub(r"\{(\w+)\}", lambda found: names[found[1]], word) for word in words]
-            shown[printable(" ".join([command, *words]))] = on_terminal(command, *filled)
+            filled = [re.sub(r"\{(\w+)\}", lambda found: names[found[1]], word) for word in words.split()]
+            shown[f"{command} {words}"] = on_terminal(command, *filled)
     assert {words: steering(text) for words, text in shown.items() if steering(text)} == {}
     assert [words for words, text in shown.items() if not text.strip()] == []
     assert "[bold]b[link=https://e.example]" in shown["score {page}"]

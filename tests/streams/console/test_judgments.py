@@ -87,10 +87,6 @@ def test_an_expired_claim_keeps_its_verdict(console: OwnConsole) -> None:
     assert verdict_of(JUDGED) in text
 
 
-def test_claims_are_listed(console: OwnConsole) -> None:
-    assert f"/claim/{CLAIM.claim_id}" in console.client.get("/claim").text
-
-
 REQUEST, RELEVANCE = example(RelevanceRequested, "shared_care"), example(RelevanceJudged, "shared_care")
 OF_REQUEST = {"request_id": REQUEST.request_id, "url": REQUEST.url}
 

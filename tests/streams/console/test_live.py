@@ -32,10 +32,13 @@ def console() -> OwnConsole:
     return console
 
 
-def test_every_handler_has_its_figures(console: OwnConsole) -> None:
+def test_the_screen_has_every_handler_and_what_to_look_at(console: OwnConsole) -> None:
     text = console.client.get("/live/flow").text
     assert text.count('<th scope="row">') == 11
     assert "pages.crawled → pages.scored" in text
+    assert "All is well" in console.client.get("/live/health").text
+    console.context.flow.problem = "no broker"
+    assert "The figures can't be read: no broker" in console.client.get("/").text
 
 
 def flow(handler: str, **figures: Any) -> HandlerFlow:
@@ -66,12 +69,6 @@ def test_signs_compare_the_last_minutes_with_the_hour_before() -> None:
     assert [its.tone for its in idle] == ["none", "good", "good", "none"]
 
 
-def test_the_live_screen_says_what_to_look_at(console: OwnConsole) -> None:
-    assert "All is well" in console.client.get("/live/health").text
-    console.context.flow.problem = "no broker"
-    assert "The figures can't be read: no broker" in console.client.get("/").text
-
-
 def test_dots_have_score_and_tone(console: OwnConsole) -> None:
     dots = console.client.get("/live/dots?span=all").json()
     assert sorted(dots["topic"]) == ["claims.evaluated.v1", "pages.scored.v1"]
@@ -98,20 +95,14 @@ async def test_event_streams_leave_room_for_other_clients(console: OwnConsole) -
                     await asyncio.sleep(0.05)
 
 
-def test_a_decision_shows_its_reasons_and_its_event(console: OwnConsole) -> None:
+def test_a_decision_shows_its_reasons_and_keeps_its_verdict(console: OwnConsole) -> None:
     text = console.client.get("/decision/pages.scored.v1/0/0").text
     assert PAGE.cts_breakdown[0].reason in text
     assert PAGE.title in text
     assert "In its context" in text
-
-
-def test_a_decision_under_other_rules_says_so(console: OwnConsole) -> None:
+    assert "under other rules" not in text
     console.write(PAGE.model_copy(update={"config_version": "earlier"}), "score_page")
-    assert "under other rules" not in console.client.get("/decision/pages.scored.v1/0/0").text
     assert "under other rules" in console.client.get("/decision/pages.scored.v1/0/1").text
-
-
-def test_an_expired_record_keeps_its_verdict(console: OwnConsole) -> None:
     console.forget([Position("pages.scored.v1", 0, 0)])
     answer = console.client.get("/decision/pages.scored.v1/0/0")
     assert answer.status_code == 200

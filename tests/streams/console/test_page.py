@@ -109,14 +109,16 @@ def test_passages_for_a_machine_are_marked(console: OwnConsole) -> None:
     assert mark in console.served().get("/page/text", params={"url": page.url}).text
 
 
-def test_rankings_and_snippets_are_in_its_history(console: OwnConsole) -> None:
+def test_rankings_snippets_and_dead_letters_are_in_its_history(console: OwnConsole) -> None:
     ranking = example(RankingCompleted, "own_candidates_zh")
     result = ranking.results[0].model_copy(update={"url": URL})
     console.write(ranking.model_copy(update={"results": (result,)}), "rank_results", after=3)
     console.write(example(SnippetExtracted, "returning_zh", url=URL), "judge_relevance", after=4)
+    console.write_dead("score_page", URL, b"x", reason="too_large")
     text = console.client.get("/page", params={"url": URL}).text
     assert "<strong>ranked</strong>" in text
     assert "<strong>cited</strong>" in text
+    assert "dead letter of score_page: too_large" in text
 
 
 def test_versions_are_compared(console: OwnConsole) -> None:
@@ -135,11 +137,6 @@ def test_expired_texts_are_named(console: OwnConsole) -> None:
     text = console.client.get("/page", params={"url": URL}).text
     assert "Kafka has deleted the scored page" in text
     assert "Kafka has no copy of the page any more" in text
-
-
-def test_dead_letters_of_a_page_are_in_its_history(console: OwnConsole) -> None:
-    console.write_dead("score_page", URL, b"x", reason="too_large")
-    assert "dead letter of score_page: too_large" in console.client.get("/page", params={"url": URL}).text
 
 
 def test_an_address_that_is_no_web_address_is_no_link(console: OwnConsole) -> None:

@@ -93,15 +93,12 @@ def test_plans_are_listed_with_progress_and_cost(console: OwnConsole) -> None:
         assert "gone" not in text
 
 
-def test_a_plan_shows_its_stages_and_why_it_paused(console: OwnConsole) -> None:
+def test_a_plan_shows_its_stages_and_why_it_paused_until_it_is_dropped(console: OwnConsole) -> None:
     for path in ("/replays/again", "/replays/again/progress"):
         text = console.client.get(path).text
         assert "the bound of 1 USD is reached" in text
         assert "$0.25 of $1.00" in text
         assert "6 of 10" in text
-
-
-def test_a_plan_that_was_dropped_is_not_found(console: OwnConsole) -> None:
     for name in ("gone", "nosuch"):
         assert console.client.get(f"/replays/{name}").status_code == 404
 
@@ -118,12 +115,14 @@ def re_actions(text: str) -> list[str]:
     return [part.split('"')[0].rpartition("/")[2] for part in text.split('method="post" action="/replays/')[1:]]
 
 
-def test_a_plan_is_resumed_once_with_its_new_limit(console: OwnConsole, worked: list[Any]) -> None:
+def test_a_plan_is_resumed_once_with_its_new_limit_and_cancelled(console: OwnConsole, worked: list[Any]) -> None:
     for _ in range(2):
         answer = console.client.post("/replays/again/resume", data={"max_cost": "9"}, headers=ACTING)
         assert (answer.status_code, answer.headers["location"]) == (303, "/replays/again")
     assert "runs here" in console.client.get("/replays/again").text
     assert worked == [("resume", "again", {"max_cost_usd": 9.0})]
+    assert console.client.post("/replays/again/cancel", headers=ACTING).status_code == 303
+    assert worked[1:] == [("cancel", "again")]
 
 
 def test_a_failure_is_shown_with_the_plan(console: OwnConsole, worked: list[Any]) -> None:
@@ -131,11 +130,6 @@ def test_a_failure_is_shown_with_the_plan(console: OwnConsole, worked: list[Any]
     wait_for(worked)
     assert worked == [("resume", "done", {})]
     assert "the plan &lt;again&gt; can&#39;t be resumed" in console.client.get("/replays/done").text
-
-
-def test_a_plan_is_cancelled(console: OwnConsole, worked: list[Any]) -> None:
-    assert console.client.post("/replays/again/cancel", headers=ACTING).status_code == 303
-    assert worked == [("cancel", "again")]
 
 
 def wait_for(worked: list[Any]) -> None:

@@ -84,19 +84,13 @@ def test_a_mark_names_the_decision_and_what_was_expected(console: OwnConsole) ->
     assert review.reviewed_at is not None
 
 
-def test_another_mark_replaces_the_first(console: OwnConsole) -> None:
+def test_another_mark_replaces_the_first_and_is_taken_back(console: OwnConsole) -> None:
     position = page(console, 1)
     marked(console, position, "yes")
-    marked(console, position, "no")
-    text = console.client.get("/review/pages.scored.v1/0/0", headers=AUTHORIZED).text
-    assert "Marked wrong" in text
-    assert '<td class="number">0</td><td class="number">1</td>' in text
-
-
-def test_a_mark_is_taken_back(console: OwnConsole) -> None:
-    position = page(console, 1)
     marked(console, position, "no", date="2026-11-02")
-    assert "Marked wrong, date 2026-11-02" in console.client.get(f"/review/{position}", headers=AUTHORIZED).text
+    text = console.client.get(f"/review/{position}", headers=AUTHORIZED).text
+    assert "Marked wrong, date 2026-11-02" in text
+    assert '<td class="number">0</td><td class="number">1</td>' in text
     marked(console, position, "undo")
     text = console.client.get("/review", headers=AUTHORIZED).text
     assert "1 of the newest decisions without a mark" in text
@@ -112,8 +106,7 @@ def test_marks_of_copies_are_shown(console: OwnConsole) -> None:
 
 def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
     page(console, 1)
-    text = console.client.get("/review?skipped=1").text
-    assert "Back to those that were skipped" in text
+    assert "Back to those that were skipped" in console.client.get("/review?skipped=1").text
 
 
 def test_decisions_of_replays_and_strangers_are_not_in_the_queue(console: OwnConsole) -> None:
@@ -122,21 +115,14 @@ def test_decisions_of_replays_and_strangers_are_not_in_the_queue(console: OwnCon
     assert "0 of the newest decisions without a mark" in console.client.get("/review").text
 
 
-def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole) -> None:
+def test_what_is_no_mark_or_no_decision_is_refused(console: OwnConsole) -> None:
     position = page(console, 1)
     assert marked(console, position, "perhaps").status_code == 400
     assert marked(console, Position("replays.v1", 0, 0), "yes").status_code == 400
-
-
-def test_a_decision_that_is_gone_is_not_marked(console: OwnConsole) -> None:
-    position = page(console, 1)
+    assert console.client.get("/review/replays.v1/0/0").status_code == 404
     console.forget([position])
     assert marked(console, position, "yes").status_code == 404
     assert "Kafka has deleted this record" in console.client.get("/review").text
-
-
-def test_other_topics_have_nothing_to_review(console: OwnConsole) -> None:
-    assert console.client.get("/review/replays.v1/0/0").status_code == 404
 
 
 def test_a_cluster_that_does_not_answer_is_named(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,7 @@ def test_an_unknown_address_is_not_fetched_without_the_token(
     [
         ({"html": HTML, "tier_a": "10"}, "must be above tier_b.min_cts"),
         ({"url": "ftp://a.example/"}, "The address begins with http:// or https://"),
+        ({}, "Paste the HTML of a page"),
     ],
 )
 def test_what_is_impossible_is_explained(console: OwnConsole, form: dict[str, str], says: str) -> None:
@@ -95,10 +96,6 @@ def test_no_slider_leads_beyond_a_score_of_100(console: OwnConsole) -> None:
     text = tried(console, html=HTML, source_3="99")
     assert sides(text)[1].startswith("tier B")
     assert "tier_3: 40" in text
-
-
-def test_an_empty_form_says_what_to_do(console: OwnConsole) -> None:
-    assert "Paste the HTML of a page" in tried(console)
 
 
 def test_a_hostile_page_is_text(console: OwnConsole) -> None:

@@ -68,43 +68,14 @@ def test_every_handler_makes_decisions_to_choose_by(handler: str) -> None:
     assert looked_for(handler, outcomes=["none"]).topic in the_handler(handler).emits
 
 
-@pytest.mark.parametrize(
-    ("handler", "selection", "values"),
-    [
-        ("judge_relevance", {"outcomes": ["error", "timeout"]}, {"outcome": {"error", "timeout"}}),
-        ("judge_relevance", {"outcomes": ["relevant=false"]}, {"relevant": {"false"}}),
-        ("classify_results", {"outcomes": ["needs_extraction=true"]}, {"needsExtraction": {"true"}}),
-        ("classify_results", {"outcomes": ["needsExtraction=true"]}, {"needsExtraction": {"true"}}),
-        ("score_page", {"tiers": ["A"], "outcomes": ["trust_label=HIGH"]}, {"tier": {"A"}, "trust_label": {"HIGH"}}),
-        ("evaluate_retrieval", {"judged_by": "offline"}, {"llm.judgedBy": {"offline"}}),
-        ("judge_relevance", {"judged_by": "offline"}, {"llm.judged_by": {"offline"}}),
-        ("judge_relevance", {"outcomes": ["llm.judgedBy=model"]}, {"llm.judged_by": {"model"}}),
-        ("rank_results", {"outcomes": ["failed"]}, {"notes.outcome": {"failed"}}),
-    ],
-)
+@pytest.mark.parametrize(("handler", "selection", "values"), TABLES["fields_are_named_as_on_the_wire_or_in_python"])
 def test_fields_are_named_as_on_the_wire_or_in_python(
-    handler: str, selection: dict[str, Any], values: dict[str, set[str]]
+    handler: str, selection: dict[str, Any], values: dict[str, tuple[str, ...]]
 ) -> None:
-    assert looked_for(handler, **selection).values == values
+    assert looked_for(handler, **selection).values == {field: set(wanted) for field, wanted in values.items()}
 
 
-@pytest.mark.parametrize(
-    ("handler", "selection", "says"),
-    [
-        ("judge_relevance", {"outcomes": ["oops"]}, "--outcome 'oops' is no outcome; there are relevant, irr"),
-        ("judge_relevance", {"outcomes": ["error", "ERROR"]}, "--outcome 'ERROR' is no outcome"),
-        ("judge_relevance", {"outcomes": ["relevant=no"]}, "'no' is no relevant; there are true, false"),
-        ("judge_relevance", {"outcomes": ["llm.outcome=slow"]}, "'slow' is no llm.outcome; there are ok, timeout"),
-        ("judge_relevance", {"outcomes": ["llm.colour=red"]}, "no field 'colour' in llm.colour; there are attempts"),
-        ("fetch_page", {"outcomes": ["failure=none"]}, "'none' is no failure; there are "),
-        ("score_page", {"tiers": ["a"]}, "--tier 'a' is no tier; there are A, B, C"),
-        ("score_page", {"outcomes": ["D"]}, "--outcome 'D' is no tier; there are A, B, C"),
-        ("classify_results", {"tiers": ["A"]}, "neither reads nor writes a tier"),
-        ("judge_relevance", {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, "),
-        ("score_page", {"judged_by": "model"}, "no field 'llm'"),
-        ("judge_relevance", {"outcomes": ["none"], "judged_by": "model"}, "leave --tier and --judged-by out"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("handler", "selection", "says"), TABLES["unknown_outcome_is_refused_with_the_known_ones"])
 def test_unknown_outcome_is_refused_with_the_known_ones(handler: str, selection: dict[str, Any], says: str) -> None:
     with pytest.raises(ReplayError, match=re.escape(says)):
         looked_for(handler, **selection)
