@@ -9,12 +9,6 @@ from streams.settings.model import load_settings
 from tests.samples import run_assay
 
 
-def test_reserved_suffixes_of_a_country_are_tier_1(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    assert run_assay("init", "--country", "tw", "--output", str(file)) == 0
-    assert load_settings(file).source_tiers.tier_1 == ("edu.tw", "gov.tw")
-
-
 def test_every_line_of_the_file_that_is_commented_out_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     assert run_assay("init", "--country", "dk", "--output", str(file)) == 0

@@ -11,14 +11,10 @@ from pydantic_core import SchemaValidator, core_schema
 from streams.cli import commands
 from streams.cli.commands import COMMANDS, PANELS
 from streams.settings.model import SettingsError
-from tests.samples import ROOT, run_assay, variables_of_assay
+from tests.samples import ROOT, run_assay
 from tests.warm_processes import WARM, warm_processes
 
-
-@pytest.fixture(autouse=True)
-def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in variables_of_assay():
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
 class Interrupting:

@@ -3,21 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from streams.cli.progress import ProgressLine
-
-
-class Hands:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.at = 100.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def hands() -> Hands:
-    return Hands()
+from tests.streams.doubles import VirtualClock
 
 
 @pytest.fixture
@@ -26,10 +12,11 @@ def lines(capsys: pytest.CaptureFixture[str]) -> Callable[[], list[str]]:
     return lambda: capsys.readouterr().err.splitlines()
 
 
-def test_without_a_terminal_there_is_a_line_every_five_seconds(hands: Hands, lines: Callable[[], list[str]]) -> None:
-    with ProgressLine("replay", "estimating", 3000, monotonic=hands) as advance:
+def test_without_a_terminal_there_is_a_line_every_five_seconds(lines: Callable[[], list[str]]) -> None:
+    clock = VirtualClock()
+    with ProgressLine("replay", "estimating", 3000, monotonic=clock.monotonic) as advance:
         for _ in range(8):
-            hands.at += 1.5
+            clock.seconds += 1.5
             advance(150)
     assert lines() == [
         "assay replay: estimating: 600 of 3,000 records, 100/s, 20 %, 24 s left",
@@ -37,13 +24,14 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds(hands: Hands, lin
     ]
 
 
-def test_the_time_left_follows_from_the_bytes_since_the_start(hands: Hands, lines: Callable[[], list[str]]) -> None:
+def test_the_time_left_follows_from_the_bytes_since_the_start(lines: Callable[[], list[str]]) -> None:
+    clock = VirtualClock()
     position = [500]
-    with ProgressLine("publish", "publishing", 1000, at=lambda: position[0], monotonic=hands) as advance:
-        hands.at += 10
+    with ProgressLine("publish", "publishing", 1000, at=lambda: position[0], monotonic=clock.monotonic) as advance:
+        clock.seconds += 10
         position[0] = 600
         advance(100)
-        hands.at += 5
+        clock.seconds += 5
         position[0] = 1200
         advance()
     assert lines() == [
@@ -52,14 +40,15 @@ def test_the_time_left_follows_from_the_bytes_since_the_start(hands: Hands, line
     ]
 
 
-def test_the_rate_is_that_of_the_last_seconds_of_one_stage(hands: Hands, lines: Callable[[], list[str]]) -> None:
-    with ProgressLine("replay", "waiting", monotonic=hands) as progress:
+def test_the_rate_is_that_of_the_last_seconds_of_one_stage(lines: Callable[[], list[str]]) -> None:
+    clock = VirtualClock()
+    with ProgressLine("replay", "waiting", monotonic=clock.monotonic) as progress:
         progress.set("first", 0, 10_000)
         for second in range(1, 41):
-            hands.at = 100.0 + second
+            clock.seconds = second
             progress.set("first", min(100 * second, 2000), 10_000, ["$0.25", "3 dead"])
         progress.set("second", 500, 5000)
-        hands.at += 5
+        clock.seconds += 5
         progress.set("second", 1000, 5000)
     told = [line.removeprefix("assay replay: ") for line in lines()]
     assert told[3] == "first: 2,000 of 10,000 records, 100/s, 20 %, 80 s left, $0.25, 3 dead"

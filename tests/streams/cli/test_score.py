@@ -1,51 +1,30 @@
 """``assay score``: pages of files, folders, standard input and the web, for people and for programs."""
 
 import asyncio
-import io
 import json
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.command_line import Done
-from tests.samples import ROOT, environment, run_assay, variables_of_assay
+from tests.command_line import Done, Ran
+from tests.samples import ROOT, environment
 from tests.streams.fetch.web import response, serving
 from tests.warm_processes import WARM, warm_processes
 
 PAGE = b"<title>Storm</title><p>The storm reached the coast on Monday and closed two harbours.</p>"
 
 
-@pytest.fixture
-def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Runs ``assay score`` in this process and in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    for name in variables_of_assay():
-        monkeypatch.delenv(name)
-
-    def run(*arguments: str, given: bytes = b"") -> Done:
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(given))))
-            return Done(run_assay("score", *arguments), *capsys.readouterr())
-
-    return run
-
-
 def lines(done: Done) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.out.splitlines()]
 
 
-async def test_addresses_are_fetched_with_the_guard(score: Callable[..., Done], tmp_path: Path) -> None:
+async def test_addresses_are_fetched_with_the_guard(assay: Ran, tmp_path: Path) -> None:
     config = tmp_path / "local.yaml"
     async with serving() as web:
         web.routes["/storm"] = response(PAGE.decode())
         config.write_text(f"fetch: {{resolve: {{site.example: '{web.place}'}}, min_delay_seconds: 0}}\n", "utf-8")
-        done = await asyncio.to_thread(score, "http://site.example/storm", "--config", str(config))
-        [refused] = lines(private := await asyncio.to_thread(score, f"http://{web.place}/storm"))
+        done = await asyncio.to_thread(assay, "score", "http://site.example/storm", "--config", str(config))
+        [refused] = lines(private := await asyncio.to_thread(assay, "score", f"http://{web.place}/storm"))
     [page] = lines(done)
     assert (page["url"], page["title"], done.status) == ("http://site.example/storm", "Storm", 0)
     assert (refused["refused"], private.status) == ("forbidden_address", 1)

@@ -1,9 +1,5 @@
 """``assay top`` for given workers and clusters, and its layout on the terminal."""
 
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
-
 import httpx2
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -13,6 +9,7 @@ from streams.kafka.groups import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.views.flow import quantiles, rate, total
+from tests.streams.fetch.web import response, serving
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -122,19 +119,8 @@ def test_a_view_has_what_workers_and_cluster_said() -> None:
     ],
 )
 async def test_useless_worker_response_is_reported(status: int, body: bytes, problem: str) -> None:
-    class Answers(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as http:
-        Thread(target=http.serve_forever, daemon=True).start()
-        there = Worker(worker_url(str(http.server_address[1])))
-        async with httpx2.AsyncClient(trust_env=False) as client:
-            await look_at([there], client)
-            http.shutdown()
+    async with serving() as web, httpx2.AsyncClient(trust_env=False) as client:
+        web.routes["/metrics"] = response(body, status)
+        there = Worker(worker_url(str(web.port)))
+        await look_at([there], client)
     assert (there.problem, bool(there.values)) == (problem, not problem)

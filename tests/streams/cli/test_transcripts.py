@@ -1,10 +1,8 @@
 """Commands as people call them, in ``test_transcripts.yaml``: the exit status, and what they print and write."""
 
-import io
 import json
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,17 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.samples import ROOT, run_assay, variables_of_assay
+from tests.command_line import Ran
+from tests.samples import ROOT, run_assay
 
 TABLES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The current folder, without Assay's variables, and with a Kafka that refuses connections."""
-    monkeypatch.chdir(tmp_path)
-    for name in variables_of_assay():
-        monkeypatch.delenv(name)
+def _alone(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a Kafka that refuses connections."""
+    del empty_folder
     monkeypatch.setattr("streams.cli.progress._LINE_SECONDS", 1e9)
     named = {"COLUMNS": "80", "ASSAY_WORKERS__PROCESSES": "0", "ASSAY_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1"}
     for name, value in named.items():
@@ -53,13 +50,10 @@ def test_wrong_usage_is_one_line_and_writes_nothing(
 
 
 @pytest.mark.parametrize("told", TABLES["transcripts"], ids=lambda told: told["name"])
-def test_transcript(told: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transcript(told: dict[str, Any], assay: Ran) -> None:
     write(told.get("files", {}))
-    given = io.BufferedReader(io.BytesIO(told.get("stdin", "").encode()))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
-    status = run_assay(*shlex.split(told["run"]))
-    shown = capsys.readouterr()
-    assert status == told.get("exit", 0), shown.err
+    shown = assay(*shlex.split(told["run"]), given=told.get("stdin", "").encode())
+    assert shown.status == told.get("exit", 0), shown.err
     for name, text in (("out", shown.out), ("err", shown.err)):
         expected = told.get(name, [])
         if isinstance(expected, str):

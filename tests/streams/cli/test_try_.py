@@ -1,12 +1,10 @@
 """``assay try`` as people run it: each line gives one line. What depends on the process runs in its own process."""
 
 import asyncio
-import dataclasses
-import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,10 @@ from schemas.needs import Ask
 from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
 from streams.topology import TOPIC_BYTES
+from tests.command_line import Done, Ran
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
-from tests.samples import ROOT, environment, instance, run_assay, variables_of_assay
+from tests.samples import ROOT, environment, instance
 from tests.warm_processes import WARM, warm_processes
 
 PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
@@ -37,39 +36,11 @@ def warm() -> Iterator[None]:
         yield
 
 
-@dataclasses.dataclass(frozen=True)
-class Done:
-    """What a run of the command line left: its exit status and what it wrote."""
-
-    returncode: int
-    stdout: bytes
-    stderr: bytes
-
-
-@pytest.fixture
-def assay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Callable[..., Done]:
-    """Runs the command line in this process, in an empty folder and without Assay's variables."""
-    monkeypatch.chdir(tmp_path)
-    for name in variables_of_assay():
-        monkeypatch.delenv(name)
-
-    def run(*arguments: str, given: bytes = b"", **variables: str) -> Done:
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-            for name, value in variables.items():
-                patch.setenv(name, value)
-            return Done(run_assay(*arguments), *capsysbinary.readouterr())
-
-    return run
-
-
 def answers(done: Done) -> list[dict[str, Any]]:
-    """The lines of standard output, each of which is UTF-8 JSON; standard error names the lines that are no events."""
-    assert all(line.startswith(b"assay try: standard input:") for line in done.stderr.splitlines()[:20]), done.stderr
-    assert bool(done.stderr) == (done.returncode == 1)
-    return [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
+    """The lines of standard output, each of which is JSON; standard error names the lines that are no events."""
+    assert all(line.startswith("assay try: standard input:") for line in done.err.splitlines()[:20]), done.err
+    assert bool(done.err) == (done.status == 1)
+    return [json.loads(line) for line in done.out.splitlines()]
 
 
 def outcomes(done: Done) -> list[tuple[str, str | None]]:
@@ -79,7 +50,7 @@ def outcomes(done: Done) -> list[tuple[str, str | None]]:
 # --- one line for each line ------------------------------------------------------------------------------------------
 
 
-def test_each_line_has_its_answer_in_order(assay: Any) -> None:
+def test_each_line_has_its_answer_in_order(assay: Ran) -> None:
     cases: list[tuple[bytes, tuple[str, str | None]]] = [
         (PAGE, ("emit", None)),
         (PAGE[:-5], ("dead", "undecodable")),
@@ -97,9 +68,9 @@ def test_each_line_has_its_answer_in_order(assay: Any) -> None:
         (PAGE, ("emit", None)),
     ]
     done = assay("try", "score_page", given=b"\n".join(line for line, _ in cases) + b"\n")
-    assert done.returncode == 1
+    assert done.status == 1
     assert outcomes(done) == [expected for _, expected in cases]
-    assert b"assay try: standard input:2: undecodable: " in done.stderr
+    assert "assay try: standard input:2: undecodable: " in done.err
     first, *_, last = answers(done)
     assert first == last
     assert first["events"][0]["topic"] == "pages.scored.v1"
@@ -107,25 +78,24 @@ def test_each_line_has_its_answer_in_order(assay: Any) -> None:
     assert answers(done)[2]["detail"].startswith("url: ")
 
 
-def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
+def test_huge_lines_are_answered_and_the_run_continues(assay: Ran) -> None:
     def page_of(size: int) -> bytes:
         text = b"<p>" + b"words in it " * 16 + b"</p>"
         return b'{"url":"https://a.example/","html":"%s"}' % (text * (size // (len(text) + 1)))
 
     lines = [page_of(8 * MIB - 100), page_of(TOPIC_BYTES + MIB), b"x" * (40 * MIB), PAGE]
     done = assay("try", "score_page", given=b"\n".join(lines))
-    assert done.returncode == 1
+    assert done.status == 1
     assert outcomes(done) == [("emit", None), ("dead", "too_large"), ("dead", "too_large"), ("emit", None)]
 
 
-def test_try_guards_the_network_and_logs_to_standard_error(assay: Any, tmp_path: Path) -> None:
+def test_try_guards_the_network_and_logs_to_standard_error(assay: Ran, tmp_path: Path) -> None:
     (tmp_path / ".assay").touch()  # where the cache's folder would be made
     wanted = {"extraction_id": "x", "query": "q", "reason": "aggregator_detected", "target_url": "http://127.0.0.1:9/"}
     done = assay("try", "fetch_page", given=json.dumps(wanted).encode())
-    assert done.returncode == 0
-    [line] = done.stdout.splitlines()
-    assert json.loads(line)["events"][0]["value"]["failure"] == "forbidden_address"
-    assert b"fetch cache failed" in done.stderr
+    assert done.status == 0
+    assert done.document["events"][0]["value"]["failure"] == "forbidden_address"
+    assert "fetch cache failed" in done.err
 
 
 # --- output ----------------------------------------------------------------------------------------------------------
@@ -141,7 +111,7 @@ def test_output_is_utf_8_on_any_terminal(tmp_path: Path) -> None:
         env=environment(PYTHONIOENCODING="utf-16", LC_ALL="C"),
         timeout=60,
     )
-    [answer] = answers(Done(done.returncode, done.stdout, done.stderr))
+    [answer] = answers(Done(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode()))
     assert answer["events"][0]["key"] == "https://a.example/å"
     assert answer["events"][0]["value"]["title"] == "中央社"
 
@@ -192,7 +162,7 @@ def test_try_imports_no_client_and_builds_only_needed_events() -> None:
 QUERY = b'{"request_id":"q","query":"boat race"}'
 
 
-def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> None:
+def test_a_query_reads_the_index_that_is_there(assay: Ran, tmp_path: Path) -> None:
     async def fill(folder: Path) -> None:
         page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
         services = LiveServices(load_settings(index={"path": folder}))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.main import _run
+from tests.command_line import Done, Ran
 from tests.samples import EXAMPLES
 from tests.tables import tables
 
@@ -21,29 +21,26 @@ def page(number: int = 1, headings: int = 1, depth: int = 0) -> str:
 
 
 @pytest.fixture
-def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Any:
-    """Runs ``assay try --diff`` in this process; returns status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
+def compare(assay: Ran, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """``compare(lines, settings, …)``: runs ``assay try --diff`` under the settings of a file."""
     monkeypatch.setattr("streams.cli.progress._LINE_SECONDS", 1e9)
 
-    def run(lines: list[str], other: str, *options: str, handler: str = "score_page") -> tuple[int, str, str]:
+    def run(lines: list[str], other: str, *options: str, handler: str = "score_page") -> Done:
         Path("in.jsonl").write_text("".join(line + "\n" for line in lines))
         Path("other.yaml").write_text(other)
-        status = _run(["try", handler, "in.jsonl", "--config", "other.yaml", "--diff", *options])
-        out, err = capfdbinary.readouterr()
-        return status, out.decode(), err.decode()
+        asked = ("try", handler, "in.jsonl", "--config", "other.yaml", "--diff", *options)
+        return assay(*asked, ASSAY_WORKERS__PROCESSES="0")
 
     return run
 
 
-def found(done: tuple[int, str, str], status: int = 0) -> dict[str, Any]:
-    assert (done[0], done[2]) == (status, "")
-    [line] = done[1].splitlines()
-    return dict(json.loads(line))
+def found(done: Done, status: int = 0) -> dict[str, Any]:
+    assert (done.status, done.err, done.out.count("\n")) == (status, "", 1)
+    return dict(done.document)
 
 
-def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
-    told = found(assay([page(1), page(2), page(3, headings=0)], HIGHER, "--json"))
+def test_moved_pages_are_listed_with_their_components(compare: Ran) -> None:
+    told = found(compare([page(1), page(2), page(3, headings=0)], HIGHER, "--json"))
     assert (told["handler"], told["pages"], told["moved_count"]) == ("score_page", 3, 2)
     assert told["config_version_now"] != told["config_version_then"]
     assert told["matrix"]["C"] == {"A": 0, "B": 2, "C": 1, "dead": 0}
@@ -55,29 +52,29 @@ def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
     assert first["components"] == list(TABLES["moved_pages_are_listed_with_their_components"])
 
 
-def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
+def test_invalid_and_dying_pages_are_counted(compare: Ran) -> None:
     lines = [page(1), page(2, depth=40), "{}", " {", "[" * 5000, "x" * 100]
-    told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
+    told = found(compare(lines, "page_reading: {max_depth: 20}\n", "--json"))
     assert (told["pages"], told["moved_count"], told["unchanged"]) == (6, 1, 5)
     assert told["dead"]["now"] == {"invalid": 1, "undecodable": 3}
     assert told["dead"]["then"] == {"invalid": 1, "undecodable": 3, "too_complex": 1}
     [moved] = told["moved"]
     assert (moved["then"]["decision"], moved["then"]["score"]) == ("dead", None)
     assert moved["then"]["because"].startswith("too_complex: ")
-    assert found(assay(lines, "page_reading: {max_depth: 20}\n", "--json", "--strict"), status=1) == told
+    assert found(compare(lines, "page_reading: {max_depth: 20}\n", "--json", "--strict"), status=1) == told
 
 
-def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
+def test_batch_diff_reports_changed_results_and_extractions(compare: Ran) -> None:
     batches = [
         json.dumps(json.loads(path.read_text("utf-8")))
         for path in sorted((EXAMPLES / "retrieval.batches.v1").glob("*.json"))
     ]
     never = "retrievalEvaluation: {dimensionThresholds: {actionableInformation: 0.0}}\n"
-    told = found(assay(batches, never, "--json", handler="classify_results"))
+    told = found(compare(batches, never, "--json", handler="classify_results"))
     assert told["batches"] == len(batches)
     assert told["moved_count"] == 0
     assert told["extractions"]["now"] > told["extractions"]["then"] == 0
-    status, out, _ = assay(batches, never, handler="classify_results")
-    assert status == 0
-    assert f"{len(batches)} batches\n" in out
-    assert f"extractions: {told['extractions']['now']} → 0\n" in out
+    done = compare(batches, never, handler="classify_results")
+    assert done.status == 0
+    assert f"{len(batches)} batches\n" in done.out
+    assert f"extractions: {told['extractions']['now']} → 0\n" in done.out
