@@ -59,7 +59,10 @@ async def test_the_name_that_was_asked_for_is_the_one_in_the_handshake(served: t
     assert names == ["site.example"]
 
 
-async def test_certificate_for_another_host_name_is_refused(served: tuple[int, list[str | None]]) -> None:
+async def test_certificate_of_another_name_or_one_that_only_the_environment_names_is_refused(
+    served: tuple[int, list[str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     port, _ = served
     for host, trusting in (("other.example", True), ("127.0.0.1", True), ("site.example", False)):
         found = instance(FetchRefused, await get(port, host, trusting))
@@ -70,14 +73,6 @@ async def test_certificate_for_another_host_name_is_refused(served: tuple[int, l
         [page] = (await worker.fetch(FetchPages(("https://site.example/",), ""))).pages
     why = "the certificate is not trusted: self-signed certificate"
     assert instance(FetchRefused, page).detail == f"robots.txt of https://site.example: {why}"
-
-
-async def test_certificates_that_the_environment_names_are_not_trusted(
-    served: tuple[int, list[str | None]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    port, _ = served
-    assert isinstance(await get(port, "site.example", trusting=False), FetchRefused)
 
 
 async def test_next_address_is_tried_after_a_refused_connection(served: tuple[int, list[str | None]]) -> None:

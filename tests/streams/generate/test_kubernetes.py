@@ -17,8 +17,8 @@ from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, man
 from streams.generate.templates import HTTP_PORT, service_name
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
-from streams.topology import HANDLERS, Handler, handler_named
-from tests.samples import ROOT
+from streams.topology import HANDLERS, Handler
+from tests.samples import ROOT, the_handler
 
 KUBERNETES = ("1.31", "1.37")  # the oldest and the newest version that the manifests are validated for
 NOT_KUBERNETES = {"Kustomization", "Component", "ScaledObject"}
@@ -40,12 +40,6 @@ DOCUMENTS = documents(FILES)
 
 def found(kind: str, among: list[dict[str, Any]] = DOCUMENTS) -> dict[str, dict[str, Any]]:
     return {document["metadata"]["name"]: document for document in among if document["kind"] == kind}
-
-
-def handler(name: str) -> Handler:
-    named = handler_named(name)
-    assert named is not None
-    return named
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -144,7 +138,7 @@ def test_fetching_reaches_no_private_address() -> None:
 
 
 def test_partitions_bound_the_replicas() -> None:
-    score_page = handler("score_page")
+    score_page = the_handler("score_page")
     wider = replace(score_page, consumes=replace(score_page.consumes, partitions=48))
     for its, most in ((score_page, 6), (wider, 48)):
         written = scaled_object(its, SHIPPED)
@@ -153,7 +147,7 @@ def test_partitions_bound_the_replicas() -> None:
 
 
 def test_limits_of_models_bound_the_replicas() -> None:
-    judge = handler("judge_relevance")
+    judge = the_handler("judge_relevance")
     models = read_document(ROOT / "config")["models"]
 
     def most(requests: int, in_flight: int, **llm: str) -> int:

@@ -12,9 +12,11 @@ from streams.runtime.extras import EXTRA_OF
 from tests.samples import ROOT
 
 LOCKS = ("requirements.lock", "requirements-build.lock")
-EXTRAS = re.compile(r"^EXTRAS \?= (.+)$", re.MULTILINE)
-RUNTIME_EXTRAS = EXTRAS.findall((ROOT / "Makefile").read_text("utf-8"))[0].split()
+RUNTIME_EXTRAS = re.findall(r"(?m)^EXTRAS \?= (.+)$", (ROOT / "Makefile").read_text("utf-8"))[0].split()
 """What the image has, so that a setting can switch it on."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+ALWAYS = [*PROJECT["project"]["dependencies"], *(one for name in RUNTIME_EXTRAS for one in EXTRAS[name])]
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)( \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 NAMED = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -44,12 +46,9 @@ def test_locked_packages_have_hashes_and_tested_versions(lock: str) -> None:
 
 
 def test_the_locks_cover_what_is_required() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    extras = project["project"]["optional-dependencies"]
     # What a setting of the shipped configuration switches on must be there when it is set.
-    required = [*project["project"]["dependencies"], *(one for name in RUNTIME_EXTRAS for one in extras[name])]
-    assert named(required) - {"assay"} <= set(locked("requirements.lock")), "run `make lock`"
-    assert named(project["build-system"]["requires"]) <= set(locked("requirements-build.lock")), "run `make lock`"
+    assert named(ALWAYS) - {"assay"} <= set(locked("requirements.lock")), "run `make lock`"
+    assert named(PROJECT["build-system"]["requires"]) <= set(locked("requirements-build.lock")), "run `make lock`"
 
 
 def imported_modules() -> set[str]:
@@ -68,31 +67,26 @@ def providers(modules: Iterable[str]) -> dict[str, set[str]]:
 
 
 def test_what_is_imported_is_declared_and_the_reverse() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    always = [*project["dependencies"], *(one for name in RUNTIME_EXTRAS for one in extras[name])]
     imported = providers(imported_modules())
     used = set().union(*imported.values())
     # Starlette imports the one, and the other is this package with an extra.
-    assert named(always) - used == {"python-multipart", "assay"}, "import it, or do not declare it"
+    assert named(ALWAYS) - used == {"python-multipart", "assay"}, "import it, or do not declare it"
     # What declared ones bring, as a part of their interface: starlette, mcp, pydantic and uvicorn.
-    declared = named([*always, *extras["local"]]) | {"anyio", "mcp-types", "pydantic-core", "h11"}
+    declared = named([*ALWAYS, *EXTRAS["local"]]) | {"anyio", "mcp-types", "pydantic-core", "h11"}
     assert {module: names for module, names in imported.items() if not names & declared} == {}, "declare it"
 
 
 def test_the_extras_of_missing_modules_install_them() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     found = providers(EXTRA_OF)
     assert found.keys() == EXTRA_OF.keys()
     for module, names in found.items():
-        assert names & named(extras[EXTRA_OF[module]]), module
+        assert names & named(EXTRAS[EXTRA_OF[module]]), module
 
 
 def test_all_names_every_extra_of_the_product() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    [all_of_them] = extras["all"]
+    [all_of_them] = EXTRAS["all"]
     named_by_all = set(all_of_them.removeprefix("assay[").removesuffix("]").split(","))
-    assert named_by_all == set(RUNTIME_EXTRAS) == extras.keys() - {"all", "local", "demo", "bench", "dev"}
+    assert named_by_all == set(RUNTIME_EXTRAS) == EXTRAS.keys() - {"all", "local", "demo", "bench", "dev"}
 
 
 def test_the_image_installs_nothing_without_a_hash() -> None:

@@ -157,23 +157,17 @@ class TestJsonLines:
         long_batch = instance(Refused, read_line(json.dumps(batch).encode(), RETRIEVAL_BATCHES))
         assert long_batch.place == "x:1"
 
-    def test_event_identity_depends_on_content_and_run(self) -> None:
-        def identity(url: str, run: str | None) -> str:
-            record = instance(OutputRecord, read_line(line(url), run=run))
+    def test_event_identity_depends_on_run_and_content_without_defaults(self) -> None:
+        """A later version whose event has another optional field publishes a file under the same ids."""
+
+        def identity(run: str | None, url: str = "https://a.example/", **fields: Any) -> str:
+            record = instance(OutputRecord, read_line(line(url, **fields), run=run))
             assert headers(record).get("assay_run") == run
             return headers(record)["ce_id"]
 
-        assert identity("https://a.example/", None) == identity("https://a.example/", None)
-        ids = {identity(url, run) for url in ("https://a.example/", "https://b.example/") for run in (None, "r1", "r2")}
+        assert identity(None) == identity(None) == identity(None, site_name=None) != identity(None, site_name="A")
+        ids = {identity(run, url) for url in ("https://a.example/", "https://b.example/") for run in (None, "r1", "r2")}
         assert len(ids) == 6
-
-    def test_event_identity_ignores_fields_with_defaults(self) -> None:
-        """A later version whose event has another optional field publishes a file under the same ids."""
-        url = "https://a.example/"
-        lines = (line(url), line(url, site_name=None), line(url, site_name="A"))
-        records = [instance(OutputRecord, read_line(each)) for each in lines]
-        absent, null, given = (headers(record)["ce_id"] for record in records)
-        assert absent == null != given
 
 
 def test_a_path_is_checked_before_anything_is_sent(tmp_path: Path) -> None:
@@ -181,6 +175,10 @@ def test_a_path_is_checked_before_anything_is_sent(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "cases.jsonl"):
         with pytest.raises(SourceError, match=r"retrieval\.batches\.v1 does not take pages"):
             check_source(path, RETRIEVAL_BATCHES)
+    for path, stated in ((Path("pages.tsv"), None), (Path("-"), "tsv")):
+        with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):
+            check_source(path, RETRIEVAL_BATCHES, stated)
+    check_source(Path("-"), RETRIEVAL_BATCHES)
     with pytest.raises(SourceError, match="No such file"):
         check_source(tmp_path / "none.jsonl", PAGES_CRAWLED)
 
@@ -217,13 +215,6 @@ class TestTsv:
         found = instance(Refused, read_line(row, written="tsv"))
         assert "larger than" in found.reason
         assert isinstance(read_line(None, written="tsv"), Refused)
-
-    def test_topic_without_pages_refuses_tsv(self) -> None:
-        with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):
-            check_source(Path("pages.tsv"), RETRIEVAL_BATCHES)
-        with pytest.raises(SourceError, match=r"TSV has pages"):
-            check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
-        check_source(Path("-"), RETRIEVAL_BATCHES)
 
 
 def test_removed_pages_are_named_by_their_addresses() -> None:

@@ -66,11 +66,9 @@ class TestReading:
         page = read(row(URL, "T", "text", "2024-05-03") + end)
         assert (page.url, page.date) == (URL, "2024-05-03")
 
-    def test_column_headers_are_skipped(self) -> None:
+    def test_exactly_the_names_of_columns_are_skipped(self) -> None:
         assert read_row("\t".join(COLUMNS).encode() + b"\r\n") is None
         assert read_row("\t".join(LEGACY_COLUMNS).encode()) is None
-
-    def test_only_exactly_the_names_are_a_header(self) -> None:
         assert read(row("url", "title", "content", "")).url == "url"
 
     @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The cost bound of a replay: kept over restarts, by two processes, and beside the daily budget."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from streams.llm.sqlite_journal import SqliteJournal
 from streams.replay.budget import account_of, cost_problems, open_account, spent_by
 from streams.settings.model import Settings, load_settings
 from streams.telemetry.metrics import Metrics
-from streams.topology import handler_named
+from tests.samples import the_handler
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import says
 from tests.streams.llm.questions import FREE, question, served
@@ -30,13 +31,15 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_accounts_of_plans_outlive_processes(path: Path) -> None:
-    """And the journal knows only those plans that were begun with it."""
+    """And the journal knows only those plans that were begun with it; to ask makes none."""
+    settings = load_settings(llm={"cache_path": str(path)})
+    assert await spent_by(settings, "spring", 0.0) is None
+    assert os.listdir(path.parent) == []
     for usd in (0.8, 0.6):
         journal = SqliteJournal(path)
         budget = Budget(None, journal, VirtualClock(), Metrics(), CostAccount(account_of("spring"), None))
         await budget.book(DAY, usd)
         await journal.aclose()
-    settings = load_settings(llm={"cache_path": str(path)})
     await open_account(settings, "spring", 0.0)
     assert await spent_by(settings, "spring", 1.0) == pytest.approx(1.4)
     assert await spent_by(settings, "unheard of", 1.0) is None
@@ -83,19 +86,12 @@ async def test_gateway_asks_no_model_beyond_the_cost_bound(path: Path) -> None:
     assert len(server.asked) == 2
 
 
-def test_nothing_is_made_where_nothing_was_kept(path: Path) -> None:
-    assert asyncio.run(spent_by(load_settings(llm={"cache_path": str(path)}), "spring", 0.0)) is None
-    assert not path.exists()
-
-
 def paid(**llm: Any) -> Settings:
     return load_settings(llm={"base_url": "http://127.0.0.1:9/v1", **llm})
 
 
 def test_unbounded_cost_is_refused_with_advice() -> None:
-    judge, scorer = handler_named("judge_relevance"), handler_named("score_page")
-    assert judge is not None
-    assert scorer is not None
+    judge, scorer = the_handler("judge_relevance"), the_handler("score_page")
     assert cost_problems(paid(), scorer) == []
     assert cost_problems(load_settings(), judge) == []
     [problem] = cost_problems(paid(), judge)

@@ -192,10 +192,6 @@ def lag(seconds: float, members: int = 1, delay: int = 0) -> GroupLag:
     return GroupLag("toy", "toys.v1", "assay.toy", True, 5, seconds, None, members, delay_seconds=delay)
 
 
-def test_without_a_rate_nothing_waits() -> None:
-    assert ReplayPace(None, VirtualClock()).seconds() == 0
-
-
 @given(st.floats(1, 500), st.integers(1, 6))
 def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> None:
     clock = VirtualClock()
@@ -203,11 +199,6 @@ def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> 
     pace.assigned(held, 6)
     share = rate * held / 6
     assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
-
-
-def test_process_without_partitions_starts_no_record() -> None:
-    clock = VirtualClock()
-    assert started(ReplayPace(100, clock), clock, 2) == 0
 
 
 def test_rate_after_a_pause_has_no_burst() -> None:
@@ -221,9 +212,11 @@ def test_rate_after_a_pause_has_no_burst() -> None:
     assert started(pace, clock, 1) == pytest.approx(100, abs=12)
 
 
-def test_shut_pace_starts_nothing() -> None:
+def test_pace_that_is_shut_or_has_no_partitions_starts_nothing() -> None:
     clock = VirtualClock()
+    assert started(ReplayPace(100, clock), clock, 2) == 0
     pace = ReplayPace(None, clock)
+    assert pace.seconds() == 0, "without a rate nothing waits"
     pace.shut = True
     for waiting in (True, False):
         pace.waiting = waiting
