@@ -258,6 +258,7 @@ async def test_long_retry_after_applies_to_all_waiting_requests(web: Web) -> Non
 async def test_redirects_to_odd_places(web: Web, location: str, expected: FetchFailure) -> None:
     web.routes["/a"] = response("", status=301, Location=location)
     assert await outcome(web) is expected
+    assert location not in web.seen
 
 
 async def test_rules_come_at_the_second_try(web: Web) -> None:

@@ -122,20 +122,7 @@ def kept(found: Iterable[CrawledPage | Refused]) -> list[int | None]:
         (RECORDS[1].replace(http(HTML), b"\0").replace(b"\r\n", b"\n").replace(b"\0", http(HTML)), [0, 1, 2, 3]),
         (warc_record("https://a.example/1", http(HTML).replace(b"\r\n", b"\n")), [0, 1, 2, 3]),
     ],
-    ids=[
-        "short",
-        "long",
-        "longer",
-        "no length",
-        "no version",
-        "no type",
-        "cut",
-        "junk",
-        "no end",
-        "lower",
-        "LF",
-        "HTTP",
-    ],
+    ids=["short", "long", "huge", "no length", "no version", "no type", "cut", "junk", "no end", "lower", "LF", "HTTP"],
 )
 def test_a_damaged_record_costs_that_record(
     tmp_path: Path, form: str, record: bytes, numbers: list[int | None]
