@@ -173,11 +173,6 @@ def test_a_score_shows_itself() -> None:
     assert repr(wall).startswith("Score(0 LOW, login, 'Sign in'")
 
 
-def test_there_is_at_least_one_process() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        list(assay.score_many([{"url": URL, "html": PAGE}], processes=0))
-
-
 async def test_functions_work_in_a_notebook_and_as_coroutines() -> None:
     """A notebook has a running event loop."""
     [one, other] = await asyncio.gather(assay.aio.score(PAGE, url=URL), assay.aio.score(b"%PDF-1.4", url=URL))
@@ -186,7 +181,7 @@ async def test_functions_work_in_a_notebook_and_as_coroutines() -> None:
     assert [scored(result).cts_score for result in assay.score_many([{"url": URL, "html": PAGE}], processes=1)] == [10]
 
 
-def test_many_pages_keep_their_order() -> None:
+def test_many_pages_keep_their_order_in_at_least_one_process() -> None:
     pages: list[Any] = [{"url": f"{URL}/{number}", "html": PAGE} for number in range(20)]
     pages[3] = {"url": ""}
     pages[4] = {"url": URL, "html": "<div>" * 5000}
@@ -194,6 +189,8 @@ def test_many_pages_keep_their_order() -> None:
     assert [result.kind for result in results if isinstance(result, assay.Refusal)] == ["invalid", "too_complex"]
     assert [bool(result) for result in results] == [number not in (3, 4) for number in range(20)]
     assert scored(results[19]).event.url == f"{URL}/19"
+    with pytest.raises(ValueError, match="at least 1"):
+        list(assay.score_many(pages, processes=0))
 
 
 async def test_the_model_of_the_settings_judges() -> None:

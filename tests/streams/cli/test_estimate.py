@@ -32,9 +32,6 @@ def document(ran: Ran, **options: Any) -> dict[str, Any]:
     return dict(done.document)
 
 
-# --- scored pages ----------------------------------------------------------------------------------------------------
-
-
 def test_every_form_of_scored_pages_is_counted(ran: Ran, tmp_path: Path) -> None:
     long = "One sentence of the text. " * 100
     lines = [
@@ -63,6 +60,3 @@ def test_every_form_of_scored_pages_is_counted(ran: Ran, tmp_path: Path) -> None
     assert (tiers["B"]["points"], tiers["C"]["points"]) == (3, 1)
     scaled = document(ran, sample=tmp_path / "scored.jsonl", articles=4_000_000)
     assert scaled["tiered"]["points"] == 1_000_000 * found["tiered"]["points"]
-
-
-# --- wrong usage -----------------------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ def test_claim_is_marked_and_the_offline_judge_is_free(console: OwnConsole) -> N
     assert "Judges disagree" not in text
 
 
-def test_a_paid_judgment_has_cost_tools_and_reply(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_paid_judgment_has_cost_tools_and_reply_and_a_cached_one_no_cost(
+    console: OwnConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refuse(_: object, call_id: str) -> None:
         raise JournalError(f"no reply {call_id}")
 
@@ -63,11 +65,8 @@ def test_a_paid_judgment_has_cost_tools_and_reply(console: OwnConsole, monkeypat
     assert "paid $0.0042" in text
     assert "not available: no reply call-1" in text
     assert "<td>search</td><td>found</td>" in text
-
-
-def test_a_cached_answer_cost_nothing(console: OwnConsole) -> None:
     call = CALL.model_copy(update={"cached": True, "call_id": None})
-    console.write(JUDGED.model_copy(update={"llm": call}), "decontextualize_claim", after=2)
+    console.write(JUDGED.model_copy(update={"llm": call}), "decontextualize_claim", after=3)
     assert "cached, nothing paid" in shown(console)
 
 

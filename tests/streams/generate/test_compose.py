@@ -57,12 +57,6 @@ def test_what_a_service_waits_for_exists_and_can_be_waited_for(name: str) -> Non
             assert SERVICES[other]["restart"] != "unless-stopped"
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_ports_are_bound_to_this_machine(name: str) -> None:
-    for port in SERVICES[name].get("ports", ()):
-        assert port.startswith("127.0.0.1:")
-
-
 def test_what_opens_the_ports_requires_passwords() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert set(OPEN) == set(published)
@@ -80,22 +74,14 @@ def test_what_opens_the_ports_requires_passwords() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_services_gain_no_privileges_and_ours_drop_all(name: str) -> None:
+def test_services_are_for_this_machine_and_gain_no_privileges_and_ours_drop_all(name: str) -> None:
     service = SERVICES[name]
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
     assert service["security_opt"] == ["no-new-privileges:true"]
     if name in {*WORKERS, *OURS, "prometheus"}:
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["tmpfs"] == ["/tmp"]
-
-
-@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
-def test_what_a_worker_keeps_lies_on_a_volume(handler: Handler) -> None:
-    service = WORKERS[service_name(handler)]
-    kept = [service["environment"].get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]
-    folders = [volume.split(":")[1] for volume in service.get("volumes", ())]
-    assert bool(folders) is bool(handler.asks & {FetchPages, IndexDocument})
-    assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
 
 
 @pytest.mark.parametrize("name", WORKERS)
@@ -111,9 +97,13 @@ def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
-def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
+def test_a_worker_keeps_on_a_volume_and_shares_what_its_replicas_must_share(handler: Handler) -> None:
     service = WORKERS[service_name(handler)]
     environment = service["environment"]
+    kept = [environment.get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]
+    folders = [volume.split(":")[1] for volume in service.get("volumes", ())]
+    assert bool(folders) is bool(handler.asks & {FetchPages, IndexDocument})
+    assert all(path.startswith(f"{folders[0]}/") for path in kept if path)
     # A handler of any lane may request a search, so all get the address of the one index.
     assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
     assert ("ASSAY_LLM__REDIS_URL" in environment) is handler.asks_models

@@ -237,8 +237,7 @@ async def test_all_addresses_of_version_6_are_those_of_version_4_too() -> None:
 def test_the_check_of_the_port_reports_an_occupied_one(taken: int) -> None:
     assert check_port(HttpSettings(port=taken)).state == "warn"
     # The port is the default and not configured: the server would use another one.
-    unnamed = HttpSettings.model_construct(_fields_set=set(), enabled=True, host="127.0.0.1", port=taken)
-    assert check_port(unnamed).state == "ok"
+    assert check_port(by_default(taken)).state == "ok"
     assert check_port(HttpSettings(port=0)).state == "ok"
     assert check_port(HttpSettings(enabled=False)).detail == "off"
     assert check_port(HttpSettings(host="192.0.2.1", port=0)).state == "fail"

@@ -84,16 +84,12 @@ async def test_index_is_released_while_services_continue(tmp_path: Path) -> None
         await other.aclose()
 
 
-async def test_an_index_in_memory_is_that_of_the_application(tmp_path: Path) -> None:
+async def test_application_is_asked_if_it_is_named_or_the_index_is_in_memory(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     memory = settings.model_copy(update={"index": settings.index.model_copy(update={"path": None})})
-    async with open_queries(memory) as queries:
-        assert isinstance(queries, RemoteQueries)
-
-
-async def test_named_application_is_asked_despite_a_local_index(tmp_path: Path) -> None:
-    async with open_queries(settings_at(tmp_path), app="http://assay.example:1") as queries:
-        assert isinstance(queries, RemoteQueries)
+    for its, app in ((memory, None), (settings, "http://assay.example:1")):
+        async with open_queries(its, app=app) as queries:
+            assert isinstance(queries, RemoteQueries)
 
 
 async def test_server_without_the_collection_is_refused(tmp_path: Path) -> None:
