@@ -19,33 +19,14 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+Wanted = dict[str, Any]
+"""A bound by its attribute."""
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "since", "bounds"),
-    [
-        ("", "", "", (EARLIEST, LATEST)),
-        ("earliest", "latest", "", (EARLIEST, LATEST)),
-        ("", "", "7d", (Bound(at=NOW - timedelta(days=7)), LATEST)),
-        ("2h", "90m", "", (Bound(at=NOW - timedelta(hours=2)), Bound(at=NOW - timedelta(minutes=90)))),
-        ("2026-11-20", "2026-11-20T12:00+01:00", "", (
-            Bound(at=datetime(2026, 11, 20, tzinfo=UTC)),
-            Bound(at=datetime(2026, 11, 20, 11, tzinfo=UTC)),
-        )),
-        ("17", "3:40,5:41", "", (Bound(offset=17), Bound(offsets={3: 40, 5: 41}))),
-        ("0001-01-01", "", "", (Bound(at=FIRST), LATEST)),
-        ("0001-01-01T00:00+09:00", "", "", (Bound(at=FIRST), LATEST)),
-        ("", "", "999999w", (Bound(at=FIRST), LATEST)),
-        ("", "9999-12-31", "9999w", (Bound(at=FIRST), Bound(at=datetime(9999, 12, 31, tzinfo=UTC)))),
-        ("2026-11-21T08:00", "2026-11-21T08:00Z", "", (Bound(at=NOW), Bound(at=NOW))),
-        ("17", "17", "", (Bound(offset=17), Bound(offset=17))),
-        ("20261321", "0:20261121", "", (Bound(offset=20261321), Bound(offsets={0: 20261121}))),
-    ],
-)  # fmt: skip
-def test_bounds_as_they_are_typed(start: str, end: str, since: str, bounds: tuple[Bound, Bound]) -> None:
-    assert bounds_of(start, end, since, NOW) == bounds
+@pytest.mark.parametrize(("start", "end", "since", "bounds"), TABLES["bounds_as_they_are_typed"])
+def test_bounds_as_they_are_typed(start: str, end: str, since: str, bounds: tuple[Wanted, Wanted]) -> None:
+    assert bounds_of(start, end, since, NOW) == (Bound(**bounds[0]), Bound(**bounds[1]))
 
 
 @pytest.mark.parametrize(("start", "end", "since", "says"), TABLES["what_is_typed_wrong_is_refused"])
@@ -123,56 +104,23 @@ async def resolved(*bounds: Bound, topic: str = "pages.crawled.v1", **options: A
     ]
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "expected"),
-    [
-        (EARLIEST, LATEST, [(0, 0, 3), (1, 4, 4), (2, 5, 10)]),
-        (Bound(at=NOW), LATEST, [(0, 2, 3), (1, 4, 4), (2, 9, 10)]),
-        (Bound(at=NOW - timedelta(minutes=3)), LATEST, [(0, 0, 3), (1, 4, 4), (2, 6, 10)]),
-        (EARLIEST, Bound(at=NOW - timedelta(minutes=1)), [(0, 0, 1), (1, 4, 4), (2, 5, 8)]),
-        (Bound(at=NOW + timedelta(milliseconds=1)), LATEST, [(0, 3, 3), (1, 4, 4), (2, 10, 10)]),
-        (EARLIEST, Bound(at=NOW + timedelta(milliseconds=1)), [(0, 0, 3), (1, 4, 4), (2, 5, 10)]),
-        (Bound(offset=2), Bound(offset=7), [(0, 2, 3), (1, 4, 4), (2, 5, 7)]),
-        (Bound(offsets={2: 6}), Bound(offsets={2: 8}), [(0, 3, 3), (1, 4, 4), (2, 6, 8)]),
-        (Bound(offset=9), Bound(offset=2), [(0, 3, 3), (1, 4, 4), (2, 9, 9)]),
-        (LATEST, LATEST, [(0, 3, 3), (1, 4, 4), (2, 10, 10)]),
-        (EARLIEST, EARLIEST, [(0, 0, 0), (1, 4, 4), (2, 5, 5)]),
-        (EARLIEST, Bound(offsets={2: 8}), [(0, 0, 3), (1, 4, 4), (2, 5, 8)]),
-        (Bound(at=NOW), Bound(at=NOW), [(0, 2, 2), (1, 4, 4), (2, 9, 9)]),
-    ],
-)
+@pytest.mark.parametrize(("start", "end", "expected"), TABLES["find_ranges_of_every_partition"])
 async def test_find_ranges_of_every_partition(
-    cluster: Cluster, start: Bound, end: Bound, expected: list[tuple[int, int, int]]
+    cluster: Cluster, start: Wanted, end: Wanted, expected: tuple[tuple[int, int, int], ...]
 ) -> None:
-    assert await resolved(start, end) == expected
+    assert await resolved(Bound(**start), Bound(**end)) == [*expected]
     [(servers, topics, committed)] = cluster.asked
     assert (servers, topics) == ("kafka.invalid:9092", (cluster.name,))
     assert not committed.get("uncommitted")
 
 
-BOTH = "partition 1 from 0 to 3, partition 2 from 0 to 4"
-OLD = datetime(1970, 1, 2, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "kept", "gone", "wanted"),
-    [
-        (Bound(offset=0), LATEST, None, f"9 offsets of pages.crawled.v1 are deleted (retention): {BOTH}", True),
-        (Bound(offset=2), Bound(offset=3), None, "partition 1 from 2 to 2, partition 2 from 2 to 2", True),
-        (Bound(offsets={2: 4}), LATEST, None, "partition 2 from 4 to 4", True),
-        (Bound(offset=5), LATEST, None, "", True),
-        (EARLIEST, LATEST, None, BOTH, False),
-        (Bound(at=OLD), LATEST, 1e12, "", True),
-        (Bound(at=OLD), LATEST, None, "", True),
-        (Bound(at=OLD), LATEST, 60.0, f", which may belong to the range: {BOTH}", True),
-    ],
-)
+@pytest.mark.parametrize(("start", "end", "kept", "gone", "wanted"), TABLES["what_is_deleted_of_a_range_is_named"])
 async def test_what_is_deleted_of_a_range_is_named(
-    cluster: Cluster, start: Bound, end: Bound, kept: float | None, gone: str, wanted: bool
+    cluster: Cluster, start: Wanted, end: Wanted, kept: float | None, gone: str, wanted: bool
 ) -> None:
     cluster.kept_seconds = kept
     settings = load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
-    found = await find_ranges(settings, "pages.crawled.v1", start, end)
+    found = await find_ranges(settings, "pages.crawled.v1", Bound(**start), Bound(**end))
     assert found.gone.endswith(gone)
     assert bool(found.gone) is bool(gone)
     assert not gone or found.wanted is wanted
