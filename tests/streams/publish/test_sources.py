@@ -175,9 +175,10 @@ def test_a_path_is_checked_before_anything_is_sent(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "cases.jsonl"):
         with pytest.raises(SourceError, match=r"retrieval\.batches\.v1 does not take pages"):
             check_source(path, RETRIEVAL_BATCHES)
-    for path, stated in ((Path("pages.tsv"), None), (Path("-"), "tsv")):
-        with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):
-            check_source(path, RETRIEVAL_BATCHES, stated)
+    with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):
+        check_source(Path("pages.tsv"), RETRIEVAL_BATCHES)
+    with pytest.raises(SourceError, match="TSV has pages"):
+        check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
     check_source(Path("-"), RETRIEVAL_BATCHES)
     with pytest.raises(SourceError, match="No such file"):
         check_source(tmp_path / "none.jsonl", PAGES_CRAWLED)
