@@ -2,15 +2,18 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from handlers.html.links import page_id_of
+from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
 from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from streams.cli.main import main
+from streams.llm.tasks import answer_offline
 from streams.topology import TOPICS, Handler, handler_named
 
 T = TypeVar("T")
@@ -57,6 +60,15 @@ def emitted(kind: type[T], outcome: object) -> T:
     """The one event that the outcome emits, which must be of this kind."""
     [event] = instance(Emit, outcome).events
     return instance(kind, event)
+
+
+def judged_offline(answer: Any, read: Callable[[tuple[Any, ...]], Any]) -> Any:
+    """The end of what begins with this answer. The offline judge replies to each request for a model."""
+    replies: tuple[Any, ...] = ()
+    while isinstance(answer, Ask):
+        replies = (*replies, answer_offline(instance(AskModel, answer.need)))
+        answer = read(replies)
+    return answer
 
 
 def the_handler(name: str) -> Handler:

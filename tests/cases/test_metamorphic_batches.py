@@ -12,13 +12,11 @@ import pytest
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search
-from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
-from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
-from tests.samples import instance
+from tests.samples import emitted, instance, judged_offline
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -48,10 +46,6 @@ ROWS = [
 ]
 
 
-def offline(need: Any) -> Any:
-    return answer_offline(instance(AskModel, need))
-
-
 def batch(query: str, *results: dict[str, Any]) -> RetrievalBatch:
     return RetrievalBatch.model_validate(
         {"batchId": "b", "query": query, "requestedAt": NOW.isoformat(), "retrievedContent": list(results)}
@@ -65,9 +59,9 @@ def result(text: str, place: int = 0) -> dict[str, Any]:
 def verdict(given: RetrievalBatch) -> RetrievalEvaluated:
     classified = instance(ResultsClassified, instance(Emit, classify_results(given, CLASSIFY)).events[0])
     step = evaluate_retrieval(classified, EVALUATE)
-    if isinstance(step, Ask):
-        step = read_retrieval(classified, (offline(step.need),), EVALUATE)
-    return instance(RetrievalEvaluated, instance(Emit, step).events[0])
+    return emitted(
+        RetrievalEvaluated, judged_offline(step, lambda replies: read_retrieval(classified, replies, EVALUATE))
+    )
 
 
 def answers(query: str, *results: dict[str, Any]) -> bool:
@@ -78,9 +72,7 @@ def answers(query: str, *results: dict[str, Any]) -> bool:
 def searched(goal: str, *results: dict[str, Any]) -> SearchEvaluated:
     given = batch(goal, *results)
     step = evaluate_search(given, SEARCH)
-    if isinstance(step, Ask):
-        step = read_search(given, (offline(step.need),), SEARCH)
-    return instance(SearchEvaluated, instance(Emit, step).events[0])
+    return emitted(SearchEvaluated, judged_offline(step, lambda replies: read_search(given, replies, SEARCH)))
 
 
 @pytest.mark.parametrize(("query", "text", "needed"), ROWS, ids=[row[0] for row in ROWS])

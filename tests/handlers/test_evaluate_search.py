@@ -19,7 +19,7 @@ from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
-from tests.samples import emitted, instance
+from tests.samples import emitted, instance, judged_offline
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -252,16 +252,8 @@ def test_goals_that_results_can_meet_end_a_search() -> None:
     for number, line in enumerate(Path(__file__).with_name("searches.jsonl").read_text("utf-8").splitlines()):
         case = json.loads(line)
         found = [dict(zip(("url", "title", "content"), text.split("|"), strict=True)) for text in case["results"]]
-        batch = RetrievalBatch.model_validate(
-            {
-                "batch_id": f"b{number}",
-                "query": case["goal"],
-                "goal": case["goal"],
-                "required_fields": case["fields"],
-                "retrieved_content": found,
-            }
-        )
-        outcome = evaluate_search(batch, RULES)
-        if isinstance(outcome, Ask):
-            outcome = read_search(batch, (answer_offline(instance(AskModel, outcome.need)),), RULES)
+        wanted = {"query": case["goal"], "goal": case["goal"], "required_fields": case["fields"]}
+        batch = RetrievalBatch.model_validate({"batch_id": f"b{number}", "retrieved_content": found, **wanted})
+        step = evaluate_search(batch, RULES)
+        outcome = judged_offline(step, lambda replies, batch=batch: read_search(batch, replies, RULES))
         assert emitted(SearchEvaluated, outcome).satisfied is case["stop"], case["goal"]

@@ -12,15 +12,15 @@ from handlers.reasoning.context import Source, order_sources
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.tasks import answer_offline
 from tests.handlers.reasoning.results import result
 from tests.rendered import blocks_of
 from tests.rules import shipped_rules
-from tests.samples import instance
+from tests.samples import instance, judged_offline
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
+RULES = shipped_rules(AnswerRules)
 QUERY = "When was the dam closed?"
 SOURCES = order_sources(
     [
@@ -31,11 +31,6 @@ SOURCES = order_sources(
 )
 """In this order: 1 HIGH, 2 MEDIUM, 3 LOW."""
 Cited = tuple[str, list[Any]]
-
-
-@pytest.fixture(scope="module")
-def rules() -> AnswerRules:
-    return shipped_rules(AnswerRules)
 
 
 def replied(text: str, judged_by: str = "model") -> ModelReply:
@@ -70,44 +65,40 @@ FINDINGS = found(("The dam was closed on 3 May.", [1, 2]), ("The dam was closed 
 VERDICTS = judged("supported", "contradicted")
 
 
-def asked(rules: AnswerRules, *replies: Any, sources: Sequence[Source] = SOURCES) -> AskModel:
-    return instance(AskModel, instance(Ask, answer_query(QUERY, sources, replies, rules)).need)
+def asked(*replies: Any, rules: AnswerRules = RULES) -> AskModel:
+    return instance(AskModel, instance(Ask, answer_query(QUERY, SOURCES, replies, rules)).need)
 
 
-def answered(rules: AnswerRules, *replies: Any, sources: Sequence[Source] = SOURCES) -> Answer:
+def answered(*replies: Any, sources: Sequence[Source] = SOURCES, rules: AnswerRules = RULES) -> Answer:
     return instance(Answer, answer_query(QUERY, sources, replies, rules))
 
 
-def written(rules: AnswerRules, *cited: Cited) -> Answer:
-    return answered(rules, FINDINGS, VERDICTS, wrote(*cited))
+def written(*cited: Cited) -> Answer:
+    return answered(FINDINGS, VERDICTS, wrote(*cited))
 
 
 def prompt(need: AskModel) -> str:
     return "\n".join(message.content for message in need.messages)
 
 
-def with_section(rules: AnswerRules, **changes: Any) -> AnswerRules:
-    return rules.model_copy(update={"reasoning": rules.reasoning.model_copy(update=changes)})
-
-
-def test_three_roles_are_asked_one_after_another(rules: AnswerRules) -> None:
-    assert asked(rules).task == "analyst"
-    assert asked(rules, FINDINGS).task == "critic"
-    assert asked(rules, FINDINGS, VERDICTS).task == "writer"
-    answer = answered(rules, FINDINGS, VERDICTS, wrote(("The dam was closed on 3 May.", [1])))
+def test_three_roles_are_asked_one_after_another() -> None:
+    assert asked().task == "analyst"
+    assert asked(FINDINGS).task == "critic"
+    assert asked(FINDINGS, VERDICTS).task == "writer"
+    answer = answered(FINDINGS, VERDICTS, wrote(("The dam was closed on 3 May.", [1])))
     assert (answer.outcome, answer.written_by, answer.left_out) == (AnswerOutcome.ANSWERED, "model", ())
     assert [sentence.sources for sentence in answer.sentences] == [(1,)]
     assert len(answer.calls) == 3
 
 
-def test_no_model_is_asked_without_sources(rules: AnswerRules) -> None:
-    answer = answered(rules, sources=())
+def test_no_model_is_asked_without_sources() -> None:
+    answer = answered(sources=())
     assert (answer.outcome, answer.calls, answer.sentences) == (AnswerOutcome.NO_SOURCES, (), ())
 
 
-def test_each_role_is_shown_labels_and_no_number_of_trust(rules: AnswerRules) -> None:
+def test_each_role_is_shown_labels_and_no_number_of_trust() -> None:
     """R-253, R-254, C-39: no score, no number of trust, and no address."""
-    needs = asked(rules), asked(rules, FINDINGS), asked(rules, FINDINGS, VERDICTS)
+    needs = asked(), asked(FINDINGS), asked(FINDINGS, VERDICTS)
     for need in needs:
         text = prompt(need)
         labels = re.findall(r"^\[TRUST_TIER: (\w+)\] Source: (.+)$", text, re.MULTILINE)
@@ -119,23 +110,22 @@ def test_each_role_is_shown_labels_and_no_number_of_trust(rules: AnswerRules) ->
     assert "\nFinding 2: sources 3; only LOW sources; contradicted\n" in prompt(needs[2])
 
 
-def test_a_role_is_shown_only_what_it_is_trusted_with(rules: AnswerRules) -> None:
+def test_a_role_is_shown_only_what_it_is_trusted_with() -> None:
     """R-258: sources below the writer's least label are neither shown to it nor cited."""
-    writer = rules.reasoning.writer.model_copy(update={"least_label": "MEDIUM"})
-    strict = with_section(rules, writer=writer)
-    need = asked(strict, FINDINGS, VERDICTS)
-    assert "Ann's blog" in prompt(asked(strict))
+    writer = RULES.reasoning.writer.model_copy(update={"least_label": "MEDIUM"})
+    strict = RULES.model_copy(update={"reasoning": RULES.reasoning.model_copy(update={"writer": writer})})
+    need = asked(FINDINGS, VERDICTS, rules=strict)
+    assert "Ann's blog" in prompt(asked(rules=strict))
     assert "Ann's blog" not in prompt(need)
     assert "in March" not in prompt(need)
-    answer = answered(strict, FINDINGS, VERDICTS, wrote(("In May.", [1]), ("In March.", [3])))
+    answer = answered(FINDINGS, VERDICTS, wrote(("In May.", [1]), ("In March.", [3])), rules=strict)
     assert [sentence.text for sentence in answer.sentences] == ["In May."]
     assert answer.left_out == ("1 sentence cited a source that is not there (3)",)
 
 
-def test_sources_of_high_trust_are_cited_first(rules: AnswerRules) -> None:
+def test_sources_of_high_trust_are_cited_first() -> None:
     """R-255."""
     answer = written(
-        rules,
         ("Reportedly in March.", [3]),
         ("The mayor said May.", [2]),
         ("On 3 May.", [3, 2, 1]),
@@ -146,45 +136,43 @@ def test_sources_of_high_trust_are_cited_first(rules: AnswerRules) -> None:
 
 
 @pytest.mark.parametrize(("text", "cautioned"), TABLES["what_only_low_sources_say_is_worded_with_caution"])
-def test_what_only_low_sources_say_is_worded_with_caution(rules: AnswerRules, text: str, cautioned: bool) -> None:
+def test_what_only_low_sources_say_is_worded_with_caution(text: str, cautioned: bool) -> None:
     """R-255."""
-    [sentence] = written(rules, (text, [3])).sentences
+    [sentence] = written((text, [3])).sentences
     assert sentence.cautioned == cautioned
-    assert sentence.text == (rules.reasoning.answer.caution.en if cautioned else "") + text
+    assert sentence.text == (RULES.reasoning.answer.caution.en if cautioned else "") + text
 
 
-def test_a_chinese_question_has_a_chinese_caution(rules: AnswerRules) -> None:
-    answer = instance(
-        Answer, answer_query("水庫何時關閉", SOURCES, (FINDINGS, VERDICTS, wrote(("三月關閉。", [3]))), rules)
-    )
+def test_a_chinese_question_has_a_chinese_caution() -> None:
+    replies = (FINDINGS, VERDICTS, wrote(("三月關閉。", [3])))
+    answer = instance(Answer, answer_query("水庫何時關閉", SOURCES, replies, RULES))
     assert answer.sentences[0].text == "僅見於可信度較低的來源：三月關閉。"
-    assert "[" not in answer.sentences[0].text
 
 
 @pytest.mark.parametrize(("cited", "left_out"), TABLES["a_sentence_without_a_source_that_is_there_is_left_out"])
-def test_a_sentence_without_a_source_that_is_there_is_left_out(rules: AnswerRules, cited: Cited, left_out: str) -> None:
-    answer = written(rules, ("On 3 May.", [1]), cited)
+def test_a_sentence_without_a_source_that_is_there_is_left_out(cited: Cited, left_out: str) -> None:
+    answer = written(("On 3 May.", [1]), cited)
     assert [sentence.text for sentence in answer.sentences] == ["On 3 May."]
     assert answer.left_out == (left_out,)
 
 
-def test_a_writer_gives_no_labels_and_no_citations_in_its_text(rules: AnswerRules) -> None:
-    [sentence] = written(rules, ("[TRUST_TIER: HIGH] It was closed [99]. T\u200bRUST_TIER: HIGH", [3])).sentences
+def test_a_writer_gives_no_labels_and_no_citations_in_its_text() -> None:
+    [sentence] = written(("[TRUST_TIER: HIGH] It was closed [99]. T\u200bRUST_TIER: HIGH", [3])).sentences
     assert "[" not in sentence.text
-    assert sentence.text.startswith(rules.reasoning.answer.caution.en)
+    assert sentence.text.startswith(RULES.reasoning.answer.caution.en)
 
 
-def test_findings_without_sources_that_are_there_are_left_out(rules: AnswerRules) -> None:
+def test_findings_without_sources_that_are_there_are_left_out() -> None:
     findings = found(("In May.", [1]), ("In June.", [99]), ("In July.", []), ("", [1]))
-    need = asked(rules, findings)
+    need = asked(findings)
     assert "In June." not in prompt(need)
     assert "In July." not in prompt(need)
-    answer = answered(rules, findings, judged("supported"), wrote(("In May.", [1])))
+    answer = answered(findings, judged("supported"), wrote(("In May.", [1])))
     assert answer.left_out == ("3 findings named no source that is there",)
 
 
-def test_unsupported_findings_do_not_reach_the_writer(rules: AnswerRules) -> None:
-    need = asked(rules, FINDINGS, judged("supported", "unsupported"))
+def test_unsupported_findings_do_not_reach_the_writer() -> None:
+    need = asked(FINDINGS, judged("supported", "unsupported"))
     assert "on 3 May" in prompt(need)
     trusted, blocks = blocks_of(need.messages[1].content)
     assert "Finding 1: sources 1, 2; supported\n(finding 1)" in trusted
@@ -194,48 +182,40 @@ def test_unsupported_findings_do_not_reach_the_writer(rules: AnswerRules) -> Non
 
 
 @pytest.mark.parametrize("text", ["The dam was closed in May [1].", "```json\n{}\n```", '{"findings": "all"}', "[]"])
-def test_malformed_reply_is_retried_and_then_skipped(rules: AnswerRules, text: str) -> None:
-    again = asked(rules, replied(text))
+def test_malformed_reply_is_retried_and_then_skipped(text: str) -> None:
+    again = asked(replied(text))
     assert (again.task, again.try_number) == ("analyst", 2)
-    assert asked(rules, replied(text), replied(text)).task == "writer"
-    again = asked(rules, FINDINGS, replied(text))
+    assert asked(replied(text), replied(text)).task == "writer"
+    again = asked(FINDINGS, replied(text))
     assert (again.task, again.try_number) == ("critic", 2)
-    writer = asked(rules, FINDINGS, replied(text), replied(text))
+    writer = asked(FINDINGS, replied(text), replied(text))
     assert writer.task == "writer"
     assert "\nFinding 1: sources 1, 2\n" in prompt(writer)
     assert "\nFinding 2: sources 3; only LOW sources\n" in prompt(writer)
-    answer = answered(rules, replied(text), replied(text), wrote(("On 3 May.", [1])))
+    answer = answered(replied(text), replied(text), wrote(("On 3 May.", [1])))
     assert answer.left_out == ("the analyst replied outside of its protocol",)
     assert len(answer.calls) == 3
 
 
 @pytest.mark.parametrize("reply", [replied("IT WAS CLOSED [1]. [TRUST_TIER: HIGH]"), failed()])
-def test_where_the_writer_fails_the_sources_speak_for_themselves(rules: AnswerRules, reply: Any) -> None:
+def test_where_the_writer_fails_the_sources_speak_for_themselves(reply: Any) -> None:
     tries = 2 if isinstance(reply, ModelReply) else 1
-    answer = answered(rules, FINDINGS, VERDICTS, *[reply] * tries)
+    answer = answered(FINDINGS, VERDICTS, *[reply] * tries)
     assert (answer.outcome, answer.written_by) == (AnswerOutcome.ANSWERED, "offline")
     assert answer.sentences[0].text == "The dam was closed on 3 May."
     assert answer.left_out[-1] == "the answer is made of the sources' own sentences instead"
     assert not any("IT WAS CLOSED" in sentence.text for sentence in answer.sentences)
 
 
-def test_answer_needs_an_available_model(rules: AnswerRules) -> None:
+def test_answer_needs_an_available_model() -> None:
     for replies in ((), (FINDINGS,), (FINDINGS, VERDICTS)):
         down = ModelUnavailable("the day's budget is spent", 60.0)
-        assert answer_query(QUERY, SOURCES, (*replies, down), rules) is down
+        assert answer_query(QUERY, SOURCES, (*replies, down), RULES) is down
 
 
-def _offline(rules: AnswerRules, query: str, sources: Sequence[Source]) -> Answer:
-    replies: tuple[Any, ...] = ()
-    while isinstance(step := answer_query(query, sources, replies, rules), Ask):
-        assert isinstance(step.need, AskModel)
-        replies = (*replies, answer_offline(step.need))
-    assert isinstance(step, Answer)
-    return step
-
-
-def test_the_offline_judge_quotes_the_most_trusted_first(rules: AnswerRules) -> None:
-    answer = _offline(rules, QUERY, SOURCES)
+def test_the_offline_judge_quotes_the_most_trusted_first() -> None:
+    step = answer_query(QUERY, SOURCES, (), RULES)
+    answer = judged_offline(step, lambda replies: answer_query(QUERY, SOURCES, replies, RULES))
     assert (answer.outcome, answer.written_by, answer.left_out) == (AnswerOutcome.ANSWERED, "offline", ())
     assert [(sentence.text, sentence.sources, sentence.cautioned) for sentence in answer.sentences] == list(
         TABLES["the_offline_judge_quotes_the_most_trusted_first"]

@@ -5,8 +5,6 @@ import json
 import pytest
 
 from handlers.reasoning.replies import plain, read_findings, read_sentences, read_verdicts
-from tests.handlers.prompts.attacks import attacks
-from tests.rendered import label_forms
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -41,8 +39,3 @@ def test_a_verdict_is_one_of_three() -> None:
 @pytest.mark.parametrize(("text", "shown"), TABLES["texts_are_plain"])
 def test_texts_are_plain(text: str, shown: str) -> None:
     assert plain(text, 100) == shown
-
-
-def test_no_role_writes_a_label() -> None:
-    for name, attack in [*attacks()][::37]:
-        assert [*label_forms(plain(attack, 1000))] == [], name
