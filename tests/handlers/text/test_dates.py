@@ -34,14 +34,9 @@ def test_one_day(text: str, written: str, value: str) -> None:
     assert dates(text) == [(written, value)]
 
 
-@pytest.mark.parametrize(("text", "values"), TABLES["several_days"])
-def test_several_days(text: str, values: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("text", "values"), TABLES["several_days_or_none"])
+def test_several_days_or_none(text: str, values: tuple[str, ...]) -> None:
     assert [value for _, value in dates(text)] == list(values)
-
-
-@pytest.mark.parametrize("text", TABLES["no_day"])
-def test_no_day(text: str) -> None:
-    assert dates(text) == []
 
 
 @pytest.mark.parametrize(("text", "order", "value"), TABLES["where_a_text_comes_from_decides_the_order"])

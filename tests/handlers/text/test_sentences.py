@@ -8,12 +8,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize("text", TABLES["one_sentence_stays_whole"])
-def test_one_sentence_stays_whole(text: str) -> None:
-    assert list(sentences(text)) == [text]
-
-
-@pytest.mark.parametrize(("text", "expected"), TABLES["sentences_are_cut_behind_their_marks"])
+@pytest.mark.parametrize(("text", "expected"), TABLES["sentences"])
 def test_sentences_are_cut_behind_their_marks(text: str, expected: tuple[str, ...]) -> None:
     assert list(sentences(text)) == list(expected)
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from handlers.text.patterns import DetailPatterns
 from handlers.text.reading import read_text
-from handlers.text.scripts import is_ideographic
 from handlers.text.words import Words, fold, small_number
 from tests.tables import tables
 
@@ -37,8 +36,6 @@ def test_the_longest_word_that_begins(text: str, found: str) -> None:
 def test_meanings() -> None:
     assert WORDS["kr."] == 2
     assert "us$" in WORDS
-    assert is_ideographic("元")
-    assert not is_ideographic("ø")
 
 
 @given(st.text(max_size=200))
