@@ -53,14 +53,23 @@ def elsewhere(event: ScoredPage) -> str:
     return str(event.to_wire() | {"hidden_text": None, "injection_suspected": None})
 
 
-@pytest.mark.parametrize(("kind", "form"), HIDDEN.items())
-def test_hidden_orders_are_quarantined(kind: str, form: str) -> None:
-    event = scored(form.format(ORDER))
+LONG_SHEET = "<style>" + ".a{color:#333}" * 3000 + ".x{display:none}</style><p class=x>" + ORDER + "</p>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"), [*((kind, form.format(ORDER)) for kind, form in HIDDEN.items()), ("style_sheet", LONG_SHEET)]
+)
+def test_hidden_orders_are_quarantined_and_in_no_snippet(kind: str, body: str) -> None:
+    event = scored(body)
     [found] = event.hidden_text
     assert (found.kind, found.outcome) == (kind, "quarantined")
     assert "instruction" in (found.reason or "")
     assert ORDER in found.excerpt
     assert ORDER not in elsewhere(event)
+    facts = SourcePage(f"<body><h1>Festival</h1>{TEXT}{body}</body>", None, "", JUDGING.pages).facts
+    snippet = snippet_of(paragraphs_of(facts, "", SNIPPETS), SNIPPETS)
+    assert "harbour festival" in snippet
+    assert ORDER not in snippet
 
 
 def test_an_order_inside_of_long_hidden_text_is_taken_out_alone() -> None:
@@ -68,18 +77,6 @@ def test_an_order_inside_of_long_hidden_text_is_taken_out_alone() -> None:
     assert [one.outcome for one in event.hidden_text] == ["quarantined", "kept"]
     assert "organic cotton" in event.content
     assert ORDER not in elsewhere(event)
-
-
-LONG_SHEET = "<style>" + ".a{color:#333}" * 3000 + ".x{display:none}</style><p class=x>" + ORDER + "</p>"
-
-
-@pytest.mark.parametrize("body", [*(form.format(ORDER) for form in HIDDEN.values()), LONG_SHEET])
-def test_hidden_orders_are_not_in_a_snippet(body: str) -> None:
-    facts = SourcePage(f"<body><h1>Festival</h1>{TEXT}{body}</body>", None, "", JUDGING.pages).facts
-    snippet = snippet_of(paragraphs_of(facts, "", SNIPPETS), SNIPPETS)
-    assert "harbour festival" in snippet
-    assert ORDER not in snippet
-    assert ORDER not in scored(body).content
 
 
 @pytest.mark.parametrize(
@@ -106,12 +103,6 @@ def test_nested_elements_around_much_text_take_bounded_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 10_000_000
-
-
-def test_main_text_is_kept_until_a_script_shows_it() -> None:
-    page = CrawledPage(url="https://a.example/x", html=f"<body><div style='visibility:hidden'>{TEXT * 3}</div></body>")
-    event = emitted(ScoredPage, score_page(page, RULES))
-    assert "harbour festival" in event.content
 
 
 @pytest.mark.parametrize("head", TABLES["metadata_with_orders_is_quarantined"])

@@ -34,11 +34,6 @@ def test_a_control_is_read_where_it_is_a_heading(around: str, control: str) -> N
     assert [block.text for block in outline_of(beside).blocks()] == ["Who pays?"]
 
 
-@pytest.mark.parametrize(("html", "expected"), TABLES["text_within_a_line"])
-def test_text_within_a_line(html: str, expected: str) -> None:
-    assert [block.text for block in outline_of(f"<p>{html}").blocks()] == [expected]
-
-
 @pytest.mark.parametrize(("html", "expected"), TABLES["hidden"].values(), ids=TABLES["hidden"])
 def test_hidden(html: str, expected: tuple[int, ...]) -> None:
     """What calls itself boilerplate is believed in moderation."""
