@@ -1,4 +1,4 @@
-"""The offline judges of relevance and rankings: English, Chinese, and pages that try to steer them."""
+"""The offline judges of relevance, rankings and findings: English, Chinese, and pages that try to steer them."""
 
 import json
 from datetime import UTC, datetime
@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.judge_relevance import JudgeRelevanceRules, compare
-from handlers.offline.judges import UNDECIDED, judge_ranking
+from handlers.offline.judges import UNDECIDED, critic, judge_ranking
 from handlers.ranking.judge import read_ranking_reply
+from handlers.reasoning.replies import read_verdicts
 from schemas.relevance import RelevanceRequested
 from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
@@ -71,6 +72,14 @@ def test_words_of_a_title_are_compared_with_the_query(query: str, title: str, ex
 def test_any_text_has_an_answer(hostile: str) -> None:
     assert said(hostile, hostile, query="x") in ("Relevant", "Irrelevant", UNDECIDED)
     assert said("x", query=hostile) in ("Relevant", "Irrelevant", UNDECIDED)
+
+
+def test_the_critic_supports_only_literal_findings() -> None:
+    findings = [{"text": "Rain fell all day.", "sources": [1]}, {"text": "Snow fell.", "sources": [1, 2]}]
+    sources = [{"number": 1, "passage": "Rain fell\nall day."}, {"number": 2, "passage": "Sun."}]
+    read = read_verdicts(critic({"findings": findings, "sources": sources}), 2)
+    assert read is not None
+    assert [verdict.verdict for verdict in read.verdicts] == ["supported", "unsupported"]
 
 
 BM25 = shipped_rules(RankingRules).ranking.bm25.model_dump()

@@ -7,9 +7,8 @@ import pytest
 from schemas.event import Event
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
-from streams.topology import Handler, handler_named
 from tests.rules import shipped_rules
-from tests.samples import EXAMPLES, instance
+from tests.samples import EXAMPLES, instance, the_handler
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -22,7 +21,7 @@ STEPS = TABLES["steps"]
 @pytest.mark.parametrize("task", STEPS)
 def test_a_prompt_is_rendered_as_kept(task: str) -> None:
     example, *names = STEPS[task]
-    *before, judge = (_named(name) for name in names)
+    *before, judge = (the_handler(name) for name in names)
     first = (*before, judge)[0].consumes
     event: Event = first.event.model_validate_json((EXAMPLES / first.name / f"{example}.json").read_bytes())
     for handler in before:
@@ -32,9 +31,3 @@ def test_a_prompt_is_rendered_as_kept(task: str) -> None:
     assert need.task == task
     rendered = "".join(f"# {message.role}\n{message.content}\n" for message in need.messages)
     assert rendered == (GOLDEN / f"{task}.txt").read_text("utf-8")
-
-
-def _named(name: str) -> Handler:
-    handler = handler_named(name)
-    assert handler is not None
-    return handler

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from handlers.prompts.template import Template, quoted, render
 from handlers.prompts.untrusted import MAX_CHARACTERS, Block
-from tests.rendered import blocks_of
 
 TEXT = "# system\nLines with {{nonce}} hold text of others.\n\n# user\nAbout {{topic}}:\n{{title}}\n{{summary}}\n"
 TEMPLATE = Template.model_validate(TEXT)
@@ -29,12 +28,6 @@ def test_parts() -> None:
 def test_other_shapes_are_refused(text: str) -> None:
     with pytest.raises(ValidationError):
         Template.model_validate(text)
-
-
-def test_same_values_give_the_same_messages() -> None:
-    values = {"title": "Rain", "summary": "It rains."}
-    assert render(TEMPLATE, {"topic": "weather"}, values) == render(TEMPLATE, {"topic": "weather"}, values)
-    assert render(TEMPLATE, {"topic": "weather"}, values) != render(TEMPLATE, {"topic": "news"}, values)
 
 
 def test_a_place_without_a_value_is_a_bug() -> None:
@@ -91,14 +84,6 @@ def test_every_part_of_a_block_is_part_of_the_nonce() -> None:
     block = Block("title 1", {"en": "Rain"}, "Ours:")
     others = [Block("title 2", {"en": "Rain"}, "Ours:"), Block("title 1", {"en": "Sun"}, "Ours:"), Block("title 1", "")]
     assert len({nonce(one) for one in (block, *others)}) == 4
-
-
-def test_another_rendering_s_lines_end_no_block() -> None:
-    [_, before] = render(TEMPLATE, {"topic": "weather"}, {"title": "Rain", "summary": ""})
-    [_, user] = render(TEMPLATE, {"topic": "weather"}, {"title": before.content, "summary": ""})
-    _, blocks = blocks_of(user.content)
-    assert [block.name for block in blocks] == ["title", "summary"]
-    assert blocks[0].texts[""].count("<<") == 4
 
 
 def test_a_tool_s_answer_in_a_block() -> None:

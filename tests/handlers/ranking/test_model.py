@@ -33,16 +33,6 @@ ROWS = generated_rows(50, seed=7)
 MARGINS = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=60)
 
 
-@pytest.fixture
-def model_41() -> RankingModel:
-    return generated_model(41)
-
-
-@pytest.fixture
-def model_29() -> RankingModel:
-    return generated_model(29)
-
-
 def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
     """The names with two neighbours exchanged."""
     return (*names[:column], names[column + 1], names[column], *names[column + 2 :])
@@ -65,11 +55,10 @@ def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
         ({"phase": Phase.PAIRWISE}, "was trained for rank:ndcg, and a pairwise model is for rank:pairwise"),
     ],
 )
-def test_a_manifest_that_does_not_fit_its_model_is_refused(
-    model_41: RankingModel, changed: dict[str, Any], told: str
-) -> None:
+def test_a_manifest_that_does_not_fit_its_model_is_refused(changed: dict[str, Any], told: str) -> None:
+    model = generated_model(41).model
     with pytest.raises(ModelMismatchError) as refusal:
-        RankingModel(manifest=manifest_of(model_41.model, **changed), model=model_41.model)
+        RankingModel(manifest=manifest_of(model, **changed), model=model)
     message = str(refusal.value)
     assert told in message
     assert message.startswith("ranking model generated 1 does not fit: ")
@@ -126,7 +115,8 @@ def test_model_damage_that_only_xgboost_sees_fails_in_ready(parameter: dict[str,
         model.ready()
 
 
-def test_changed_feature_configuration_is_reported(model_41: RankingModel) -> None:
+def test_changed_feature_configuration_is_reported() -> None:
+    model_41 = generated_model(41)
     ranking = load_settings().ranking
     own = manifest_of(model_41.model, features_config=features_config(ranking))
     model = RankingModel(manifest=own, model=model_41.model)
@@ -167,9 +157,8 @@ class _Rules(Rules):
     ranking_model: RankingModel | None = None
 
 
-def test_model_changes_the_config_version_and_is_shown_as_a_hash(
-    model_29: RankingModel, model_41: RankingModel
-) -> None:
+def test_model_changes_the_config_version_and_is_shown_as_a_hash() -> None:
+    model_29, model_41 = generated_model(29), generated_model(41)
     other = grown_text(generated_rows(100, seed=3), Phase.LISTWISE, NAMES)
     versions = {
         _Rules(ranking_model=model).config_version

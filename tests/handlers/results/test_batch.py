@@ -60,6 +60,8 @@ def test_statistics_of_a_batch() -> None:
     assert verdict.actionable_information == pytest.approx(0.5)
     assert verdict.confidence == pytest.approx(0.5)
     assert verdict.extraction_reason is None
+    empty = judge_batch([], 0.6)
+    assert (empty.actionable_information, empty.confidence, empty.extraction_reason) == (0.0, 0.0, None)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +102,6 @@ def test_detail_shares_use_the_batch_budget_without_exceeding_it(listings: int, 
     followed = [share for share in shares if share]
     if len(followed) < listings or min(followed, default=limits.max_details) < limits.max_details:
         assert limits.batch_budget - cost <= limits.max_listing_pages, "no room is left for one more listing"
-
-
-def test_an_empty_batch_is_zero() -> None:
-    verdict = judge_batch([], 0.6)
-    assert (verdict.actionable_information, verdict.confidence, verdict.extraction_reason) == (0.0, 0.0, None)
 
 
 def test_listings_beyond_the_budget_are_listed_and_not_asked_for() -> None:

@@ -8,11 +8,11 @@ from handlers.results.address import Address
 from handlers.results.classifier import actionable_score
 from handlers.results.features import Observed
 from handlers.results.wording import Title
-from schemas.retrieval import ResultType, RetrievedContent
+from schemas.retrieval import ResultType
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ClassifyResultsRules)
-SECTION, CLASSIFIER = RULES.classification, RULES.classifier
+SECTION = RULES.classification
 KINDS = ("date", "time", "place", "price")
 
 
@@ -87,11 +87,3 @@ def test_a_listing_falls_with_the_link_density_of_its_page(density: float, score
 )
 def test_listing_score_rises_with_its_content_share(seen: Observed, score: float) -> None:
     assert actionable_score(ResultType.AGGREGATOR, seen, SECTION) == score
-
-
-def test_the_title_of_a_page_counts_beside_the_one_of_its_result() -> None:
-    html = '<title>Page not found | Town hall</title><body><p><a href="/">Home</a></p></body>'
-    result = RetrievedContent(
-        url="https://a.example/jazz", title="Jazz at eight", content="Jazz in the hall.", html=html
-    )
-    assert CLASSIFIER.classify(result).reasons[0].startswith("no content, gone")

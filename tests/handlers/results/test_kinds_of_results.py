@@ -3,7 +3,7 @@
 import pytest
 
 from handlers.classify_results import ClassifyResultsRules
-from schemas.retrieval import ResultType, RetrievedContent
+from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -17,11 +17,14 @@ SENTENCE = "The barge came in on the morning tide and was made fast beside the o
 SNIPPETS = [(KINDS[kind], *rest) for kind, *rest in TABLES["snippets"]]
 
 
+def classify(path: str, title: str | None, text: str) -> ClassifiedResult:
+    url = path if "://" in path else SITE + path if path else ""
+    return CLASSIFIER.classify(RetrievedContent(url=url, title=title, content=text))
+
+
 @pytest.mark.parametrize(("kind", "path", "title", "text"), SNIPPETS)
 def test_snippets(kind: ResultType, path: str, title: str | None, text: str) -> None:
-    url = path if "://" in path else SITE + path if path else ""
-    result = RetrievedContent(url=url, title=title, content=text, content_kind="snippet")
-    assert CLASSIFIER.classify(result).result_type is kind
+    assert classify(path, title, text).result_type is kind
 
 
 def page(title: str, main: str) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
-from tests.handlers.results.test_kinds_of_results import CLASSIFIER, ITEM, LISTING, NAVIGATION, SITE, SNIPPETS
+from schemas.retrieval import ClassifiedResult, ResultType
+from tests.handlers.results.test_kinds_of_results import ITEM, LISTING, NAVIGATION, SNIPPETS, classify
 
 CALLS = (
     "Reserva tu plaza. Leer más.", "Prenota ora.", "Koop kaarten. Lees verder.", "Compre já o bilhete.", "Kup bilet.",
@@ -15,11 +15,6 @@ FORMS = ("Subscribe to {}", "Passwort für {}", "Registro de {}", "{} checkout",
 
 
 SURE = 0.8
-
-
-def classify(path: str, title: str | None, text: str) -> ClassifiedResult:
-    url = path if "://" in path else SITE + path if path else ""
-    return CLASSIFIER.classify(RetrievedContent(url=url, title=title, content=text))
 
 
 def surely(results: Iterable[ClassifiedResult]) -> set[ResultType]:
