@@ -45,16 +45,15 @@ def evaluate(
     query: str = "jazz concert November 29",
     judge: JudgeScores | None = None,
     replied: str | None = None,
-    rules: EvaluateRetrievalRules = EVALUATE,
     **fields: Any,
 ) -> RetrievalEvaluated:
     batch = RetrievalBatch(batch_id="b1", query=query, retrieved_content=contents, judge_scores=judge, **fields)
-    classified = instance(ResultsClassified, instance(Emit, classify_results(batch, CLASSIFY)).events[0])
-    answered = evaluate_retrieval(classified, rules)
+    found = instance(ResultsClassified, instance(Emit, classify_results(batch, CLASSIFY)).events[0])
+    answered = evaluate_retrieval(found, EVALUATE)
     if isinstance(answered, Ask):
         need = instance(AskModel, answered.need)
         reply = answer_offline(need) if replied is None else ModelReply(replied, (), CALL)
-        answered = read_retrieval(classified, (reply,), rules)
+        answered = read_retrieval(found, (reply,), EVALUATE)
     else:
         assert replied is None, "nobody was asked"
     return emitted(RetrievalEvaluated, answered)
@@ -79,7 +78,7 @@ def test_flags_severe_failures_below_one_half(judge: JudgeScores, *, passed: boo
 @pytest.mark.parametrize(("actionable", "passed"), [(0.6, True), (0.5999, False)])
 def test_batch_passes_from_the_actionable_threshold_upwards(actionable: float, passed: bool) -> None:
     batch = classified(CONCERT, judge_scores=judged(0.9, 0.9, 0.9), actionable_information=actionable)
-    assert the_evaluation(evaluate_retrieval(batch, EVALUATE)).passed is passed
+    assert emitted(RetrievalEvaluated, evaluate_retrieval(batch, EVALUATE)).passed is passed
 
 
 def test_an_empty_batch_is_zero_and_does_not_pass() -> None:
@@ -144,9 +143,9 @@ def test_scores_of_single_sources_override_the_batch() -> None:
 
 def test_given_scores_count_without_any_text() -> None:
     batch = classified(CONCERT, retrieved_content=(), judge_scores=judged(0.8, 0.6, 0.5))
-    evaluated = the_evaluation(evaluate_retrieval(batch, EVALUATE))
+    evaluated = emitted(RetrievalEvaluated, evaluate_retrieval(batch, EVALUATE))
     assert (evaluated.score_source, evaluated.scores.context_recall) == (ScoreSource.GIVEN, 0.8)
-    unasked = the_evaluation(evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE))
+    unasked = emitted(RetrievalEvaluated, evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE))
     assert (unasked.score_source, unasked.llm) == (ScoreSource.FALLBACK, None)
 
 
@@ -169,10 +168,6 @@ def classified(*contents: RetrievedContent, **fields: Any) -> ResultsClassified:
     batch = RetrievalBatch(batch_id="b1", query="jazz concert November 29", retrieved_content=contents)
     [event, *_] = instance(Emit, classify_results(batch, CLASSIFY)).events
     return instance(ResultsClassified, event).model_copy(update=fields)
-
-
-def the_evaluation(outcome: Any) -> RetrievalEvaluated:
-    return emitted(RetrievalEvaluated, outcome)
 
 
 def asked(batch: ResultsClassified) -> AskModel:
@@ -273,7 +268,7 @@ def test_failed_call_uses_the_fallback_and_still_extracts() -> None:
     failed = read_retrieval(batch, (ModelFailed(call, "late"),), EVALUATE)
     praised = read_retrieval(batch, (ModelReply(reply(1, 1, 1), (), CALL),), EVALUATE)
     for outcome, source_of in ((failed, ScoreSource.FALLBACK), (praised, ScoreSource.MODEL)):
-        evaluated = the_evaluation(outcome)
+        evaluated = emitted(RetrievalEvaluated, outcome)
         assert evaluated.needs_extraction
         assert evaluated.extraction_targets == batch.extraction_targets != ()
         assert not evaluated.passed

@@ -128,28 +128,19 @@ def test_some_details_missing_is_partial_with_reasons() -> None:
     assert len(of_type(outcome, RetrievalBatch)) == 1
 
 
+@pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize(
     ("web", "failure"),
     [
         (lambda url: FetchRefused(url, FetchFailure.ROBOTS), FetchFailure.ROBOTS),
         (lambda url: page(url, f"<h1>All events</h1>{cards()}"), FetchFailure.EMPTY),
         (lambda url: FetchedPage(url, url, 200, "application/pdf", b"%PDF-1.7", WHEN), FetchFailure.NOT_HTML),
+        (lambda url: page(url, "<div>" * 5_000), FetchFailure.NO_CONTENT),
     ],
 )
-def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFailure) -> None:
-    outcome, _ = run(needed(), web)
-    assert completed(outcome).status is ExtractionStatus.FAILED
-    assert completed(outcome).failure is failure
-    assert not of_type(outcome, RetrievalBatch)
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"), [(b"%PDF-1.7 \x00\x01", FetchFailure.NOT_HTML), (b"<div>" * 5_000, FetchFailure.NO_CONTENT)]
-)
-def test_unreadable_detail_page_fails_with_its_reason(body: bytes, reason: FetchFailure) -> None:
-    event = needed(follow=False, target_url=f"{HOST}/event/9")
-    outcome, _ = run(event, lambda url: FetchedPage(url, url, 200, "text/html", body, WHEN))
-    assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, reason)
+def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFailure, follow: bool) -> None:
+    outcome, _ = run(needed(follow=follow), web)
+    assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, failure)
     assert len(outcome.events) == 1
 
 

@@ -75,8 +75,11 @@ def test_answer_key_depends_on_url_content_query_model_prompt() -> None:
 
 @pytest.mark.parametrize("empty", [{"html": None}, {"html": ""}, {"html": "<p></p>"}, {"html": "", "content": "\n "}])
 def test_no_model_is_asked_without_title_and_summary(empty: dict[str, Any]) -> None:
-    judged = emitted(RelevanceJudged, judge_relevance(source(**empty), RULES))
+    ours = SnippetSource(url="https://a.example/b")
+    event, ended = instance(Emit, judge_relevance(source(**empty, sources=(ours,)), RULES)).events
+    judged = instance(RelevanceJudged, event)
     assert (judged.relevant, judged.outcome) == (False, RelevanceOutcome.NO_EVIDENCE)
+    assert instance(SnippetsCompleted, ended).sources[0].outcome is SourceOutcome.NO_EVIDENCE
 
 
 def test_a_relevant_source_has_a_snippet_of_its_paragraphs() -> None:
@@ -113,15 +116,6 @@ def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     assert instance(RelevanceJudged, judged).summary_failure
     [judged] = events(source(), "Irrelevant")
     assert instance(RelevanceJudged, judged).summary_failure is None
-
-
-OURS = SnippetSource(url="https://a.example/b")
-
-
-def test_a_source_without_evidence_is_settled_without_a_call() -> None:
-    decided = instance(Emit, judge_relevance(source(html=None, sources=(OURS,)), RULES))
-    completed = instance(SnippetsCompleted, decided.events[-1])
-    assert completed.sources[0].outcome is SourceOutcome.NO_EVIDENCE
 
 
 @pytest.mark.parametrize(("text", "meaning"), TABLES["a_word_is_read_exactly"])  # fmt: skip
