@@ -79,6 +79,7 @@ def the_handler(name: str) -> Handler:
 def scored(url: str = "https://a.example/1", content: str = "", tier: Tier = "C", **fields: Any) -> ScoredPage:
     """A scored page, of which mostly the address, the text and the tier matter."""
     values: dict[str, Any] = {
+        "page_id": page_id_of(url),
         "title": "",
         "summary": "",
         "quality_metadata": QualityMetadata(),
@@ -89,4 +90,4 @@ def scored(url: str = "https://a.example/1", content: str = "", tier: Tier = "C"
         "label_source": "score",
         "config_version": "x",
     }
-    return ScoredPage(url=url, page_id=page_id_of(url), content=content, tier=tier, **(values | fields))
+    return ScoredPage(url=url, content=content, tier=tier, **(values | fields))

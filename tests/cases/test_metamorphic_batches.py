@@ -29,21 +29,6 @@ UNRELATED = {
     "title": "Pruning roses",
     "content": "Cut the stems above an outward bud in March. Take out dead wood first and burn it.",
 }
-ROWS = [
-    ("how much is a season ticket for the Larkfield lido", "A season ticket for the Larkfield lido costs £96.", "£96"),
-    ("was kostet eine Jahreskarte im Freibad Nordheim", "Die Jahreskarte im Freibad Nordheim kostet 85 €.", "85 €"),
-    ("combien coûte le ferry pour l'île de Groix", "Le ferry pour l'île de Groix coûte 38 €.", "38 €"),
-    ("ラークフィールド プール 料金", "ラークフィールドのプールの料金は大人600円です。", "600円"),
-    ("Northfield parkrun on 4 April", "Northfield parkrun on 4 April is at the boat house, at 9am.", "4 April"),
-    ("jazz concert in Bergen today", "A jazz concert in Bergen on 14 May 2026 at 20:00.", "14 May 2026"),
-    ("Galaxy S24 screen repair", "The screen repair of a Galaxy S24 takes an hour.", "S24"),
-    ("when was the Preston tram bridge built", "The Preston tram bridge was built in 1802.", "1802"),
-    ("when does the Oybin castle open", "The castle in Oybin opens on 1 April.", "1 April"),
-    ("who is the mayor of Oybin", "The mayor of Oybin is Tobias Steiner.", "Tobias Steiner"),
-    ("how many rooms has the Hotel Kern", "The Hotel Kern has 48 rooms.", "48"),
-    ("standing desk under $300", "A standing desk with two motors for $249.", "$249"),
-    ("houses with 3 bedrooms in Ludlow", "Three houses with 3 bedrooms in Ludlow, each with a garden.", "Ludlow"),
-]
 
 
 def batch(query: str, *results: dict[str, Any]) -> RetrievalBatch:
@@ -75,19 +60,16 @@ def searched(goal: str, *results: dict[str, Any]) -> SearchEvaluated:
     return emitted(SearchEvaluated, judged_offline(step, lambda replies: read_search(given, replies, SEARCH)))
 
 
-@pytest.mark.parametrize(("query", "text", "needed"), ROWS, ids=[row[0] for row in ROWS])
-def test_without_the_asked_detail_nothing_answers(query: str, text: str, needed: str) -> None:
+@pytest.mark.parametrize(("query", "text", "needed"), TABLES["answers"], ids=[row[0] for row in TABLES["answers"]])
+def test_only_the_asked_detail_answers_beside_an_unrelated_result_or_a_copy(query: str, text: str, needed: str) -> None:
+    without = result(text.replace(needed, "…"))
     assert answers(query, result(text))
-    assert not answers(query, result(text.replace(needed, "…")))
-    assert verdict(batch(query, result(text.replace(needed, "…")))).gaps
-
-
-@pytest.mark.parametrize(("query", "text", "needed"), ROWS, ids=[row[0] for row in ROWS])
-def test_an_unrelated_result_or_a_copy_changes_nothing(query: str, text: str, needed: str) -> None:
+    assert not answers(query, without)
+    assert verdict(batch(query, without)).gaps
     assert answers(query, result(text), UNRELATED)
     assert answers(query, UNRELATED, result(text))
     assert answers(query, result(text), result(text, 1))
-    assert not answers(query, result(text.replace(needed, "…")), UNRELATED)
+    assert not answers(query, without, UNRELATED)
 
 
 @pytest.mark.parametrize(("query", "text", "stated", "other"), TABLES["a_contradicted_condition_is_not_met"])

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,13 @@ def test_the_ids_of_outputs_never_change() -> None:
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
 def test_different_parts_give_different_ids(one: list[str], other: list[str]) -> None:
     assert (derive_id(*one) == derive_id(*other)) == (one == other)
+
+
+@given(st.text(), st.integers(0, 9))
+def test_output_id_is_a_uuid5_of_all_its_inputs(identity: str, ordinal: int) -> None:
+    everything = derive_id("output", "toy", 2, "rules", identity, ordinal)
+    assert OutputIds("toy", 2, "rules").of(identity, ordinal) == everything
+    assert UUID(everything).version == 5
 
 
 def test_headers_are_the_binary_mode_of_cloudevents() -> None:

@@ -8,25 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from schemas.pages import MAX_CONTENT_TYPE, CrawledPage, CrawlerMetadata, ScoredPage
+from tests.handlers.indexing.pages import scored_page
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 URL = "https://a.example/"
-SCORED: dict[str, Any] = {
-    "url": URL,
-    "page_id": None,
-    "title": "",
-    "content": "",
-    "summary": "",
-    "quality_metadata": {},
-    "trust_features": {"source_tier": 2, "base_score": 25},
-    "cts_breakdown": [],
-    "tier": "B",
-    "trust_label": "MEDIUM",
-    "label_source": "fallback",
-    "config_version": "0123456789ab",
-}
 
 
 @pytest.mark.parametrize("body", TABLES["exactly_one_body_is_needed"])
@@ -98,7 +85,7 @@ def test_no_nul_in_texts(field: str) -> None:
 def test_the_date_of_a_scored_page_is_a_day_or_an_instant(
     written: str | None, value: object, again: str | None
 ) -> None:
-    page = ScoredPage.model_validate(SCORED | {"date": written})
+    page = scored_page("B", date=written, cts_score=None, page_id=None)
     assert page.date == value
     assert type(page.date) is type(value)
     assert json.loads(page.to_json())["date"] == again

@@ -99,12 +99,7 @@ def test_ids_are_the_same_for_ever_and_differ_by_place() -> None:
 def test_each_point_carries_score_features_and_filter_fields() -> None:
     for point in points(scored_page("A", LONG)):
         payload = point.payload
-        assert payload["cts_score"] == 80
-        assert payload["tier"] == "A"
-        assert payload["url"] == "https://news.example/story"
-        assert payload["domain"] == "news.example"
-        assert payload["title"] == "A title"
-        assert payload["date"] == "2026-02-03"
+        assert payload.items() >= TABLES["fields_of_each_point"].items()
         assert len(payload["trust_features"]) == 18
         assert len(json.dumps(payload["trust_features"]).encode()) <= 1024
 
