@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -255,5 +256,5 @@ def test_goals_that_results_can_meet_end_a_search() -> None:
         wanted = {"query": case["goal"], "goal": case["goal"], "required_fields": case["fields"]}
         batch = RetrievalBatch.model_validate({"batch_id": f"b{number}", "retrieved_content": found, **wanted})
         step = evaluate_search(batch, RULES)
-        outcome = judged_offline(step, lambda replies, batch=batch: read_search(batch, replies, RULES))
+        outcome = judged_offline(step, partial(read_search, batch, rules=RULES))
         assert emitted(SearchEvaluated, outcome).satisfied is case["stop"], case["goal"]

@@ -83,10 +83,7 @@ def test_no_more_sources_are_tried_than_the_limit() -> None:
     assert event.sources[-1].failure == "over_budget"
 
 
-@pytest.mark.parametrize(
-    "sources",
-    TABLES["approved_sources_must_be_unique_web_pages"]
-)  # fmt: skip
+@pytest.mark.parametrize("sources", TABLES["approved_sources_must_be_unique_web_pages"])
 def test_approved_sources_must_be_unique_web_pages(sources: list[str]) -> None:
     with pytest.raises(ValidationError):
         ApprovedDomain(relevantSources=tuple(sources))

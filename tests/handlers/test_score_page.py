@@ -87,9 +87,7 @@ def test_too_large(field: str, sign: str | bytes, count: int) -> None:
     assert instance(Dead, score_page(page, RULES)).reason is DeadReason.TOO_LARGE
 
 
-FRAGMENTS = [*TABLES["fragments"],
-"\ud800",
-]  # fmt: skip
+FRAGMENTS = [*TABLES["fragments"], "\ud800"]
 
 bodies = st.one_of(
     st.text(max_size=400), st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join), st.binary(max_size=400)

@@ -13,7 +13,6 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 READER = shipped_rules(EvaluateRetrievalRules).queries
-CONCERT = "Saturday, 29 November 2026, 20:00. Venue: Harbour House, Kystvejen 12, Aarhus. Price: 180 kr."
 
 
 def share(query: str, text: str, title: str = "", *, is_listing: bool = False) -> float:
