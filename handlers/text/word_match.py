@@ -67,7 +67,7 @@ class WordText:
 
     def has_word(self, word: str) -> bool:
         """Whether a word occurs, in the same or a longer inflection."""
-        return self._has(stem_of(fold_words(word)))
+        return word != "" and self._has(stem_of(fold_words(word)))
 
     def phrase(self, phrase: str) -> bool:
         """Whether words occur one after another, or ideographs as written."""

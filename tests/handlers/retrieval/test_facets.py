@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from time import process_time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
 from handlers.retrieval.facets import answers, met, share_of
@@ -46,6 +48,17 @@ def test_details_of_the_title_count() -> None:
 )
 def test_subject_and_conditions_are_met_by_a_text(query: str, text: str, *, expected: bool) -> None:
     assert is_answer(query, text) is expected
+
+
+_QUERIES = ("who sang", "is", "how many", "without", "tuesday", "under")
+_PIECES = ("by", "Queen", "sang", "€ 9", ":", "5", "é", "誰")
+_TEXTS = st.lists(st.sampled_from(_PIECES), max_size=5)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(_QUERIES), _TEXTS, _TEXTS, st.sampled_from(("", " ")))
+def test_any_query_and_text_are_compared(begin: str, query: list[str], text: list[str], blank: str) -> None:
+    assert 0 <= share(" ".join((begin, *query)), blank.join(text)) <= 1
 
 
 @pytest.mark.parametrize(("words", "first", "last"), TABLES["days_that_words_mean_on_wednesday_11_november"])
