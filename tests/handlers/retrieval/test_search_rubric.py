@@ -179,7 +179,9 @@ def test_advice_without_results_is_a_wider_search() -> None:
 def test_an_agency_and_then_the_earliest_day_is_first_of_copies() -> None:
     report = "The bank of Norway raised its key rate to 3.5 per cent, the third rise in a year, and banks follow."
     dated = [result(content=f"{day} May 2026. {report}") for day in (9, 7)]
-    assert assessed(*dated).copies[0].places == (1, 0)
+    found = assessed(*dated)
+    assert found.copies[0].places == (1, 0)
+    assert "1 of them are copies of others." in gaps_of(found, SECTION)
     assert assessed(*dated, result(content=f"OSLO, 11 May (Reuters) - {report}")).copies[0].places == (2, 1, 0)
 
 

@@ -158,6 +158,7 @@ def test_limits_of_models_bound_the_replicas() -> None:
     assert most(60, 16, **key) == 1
     # It has two sixths of nine tenths, 1,500 requests a minute; a replica makes at least 32 calls in 2.8 s.
     assert most(5000, 1000, **key) == ceil(1500 / (32 * 60 / 2.8)) == 3
+    assert most(4500, 1000, **key) == 2
     # Of 128 calls at a time it has 38.4, and a replica makes 32 at a time.
     assert most(5000, 128, **key) == 2
     assert most(60, 16) == judge.consumes.partitions

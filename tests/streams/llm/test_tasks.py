@@ -100,6 +100,13 @@ def test_any_values(content: object, calls: object, reason: object, usage: objec
         assert completion.text.strip() or completion.tool_calls
 
 
+def test_an_empty_refusal_is_none() -> None:
+    body = b'{"choices": [{"message": {"content": "Yes.", "refusal": ""}}]}'
+    completion = read_completion(body, 1000, 10)
+    assert completion is not None
+    assert (completion.text, completion.outcome) == ("Yes.", CallOutcome.OK)
+
+
 def test_arguments_that_came_as_an_object() -> None:
     body = b'{"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, 7]}}]}'
     completion = read_completion(body, 1000, 10)
