@@ -61,7 +61,7 @@ def searched(goal: str, *results: dict[str, Any]) -> SearchEvaluated:
 
 
 @pytest.mark.parametrize(("query", "text", "needed"), TABLES["answers"], ids=[row[0] for row in TABLES["answers"]])
-def test_only_the_asked_detail_answers_beside_an_unrelated_result_or_a_copy(query: str, text: str, needed: str) -> None:
+def test_only_the_asked_detail_answers_beside_other_results(query: str, text: str, needed: str) -> None:
     without = result(text.replace(needed, "…"))
     assert answers(query, result(text))
     assert not answers(query, without)

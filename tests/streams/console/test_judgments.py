@@ -51,9 +51,7 @@ def test_claim_is_marked_and_the_offline_judge_is_free(console: OwnConsole) -> N
     assert "Judges disagree" not in text
 
 
-def test_a_paid_judgment_has_cost_tools_and_reply_and_a_cached_one_no_cost(
-    console: OwnConsole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_paid_judgment_has_a_cost_and_a_cached_one_none(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(_: object, call_id: str) -> None:
         raise JournalError(f"no reply {call_id}")
 

@@ -93,7 +93,7 @@ def test_plans_are_listed_with_progress_and_cost(console: OwnConsole) -> None:
         assert "gone" not in text
 
 
-def test_a_plan_shows_its_stages_and_why_it_paused_until_it_is_dropped(console: OwnConsole) -> None:
+def test_a_plan_shows_its_stages_and_why_it_paused(console: OwnConsole) -> None:
     for path in ("/replays/again", "/replays/again/progress"):
         text = console.client.get(path).text
         assert "the bound of 1 USD is reached" in text

@@ -59,7 +59,7 @@ async def test_the_name_that_was_asked_for_is_the_one_in_the_handshake(served: t
     assert names == ["site.example"]
 
 
-async def test_certificate_of_another_name_or_one_that_only_the_environment_names_is_refused(
+async def test_certificates_of_other_names_or_authorities_are_refused(
     served: tuple[int, list[str | None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))

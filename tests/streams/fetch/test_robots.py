@@ -179,7 +179,7 @@ async def visit(
             mine.answered(latency, served=served)
 
 
-async def test_crawl_delay_is_respected_after_requests_up_to_the_longest_delay() -> None:
+async def test_crawl_delay_is_respected_up_to_the_longest_one() -> None:
     time = VirtualClock()
     pacing = make_pacing(time, max_delay_seconds=20.0)
     await visit(pacing, crawl_delay=7.0)

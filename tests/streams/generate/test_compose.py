@@ -74,7 +74,7 @@ def test_what_opens_the_ports_requires_passwords() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_services_are_for_this_machine_and_gain_no_privileges_and_ours_drop_all(name: str) -> None:
+def test_services_are_for_this_machine_without_privileges(name: str) -> None:
     service = SERVICES[name]
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -97,7 +97,7 @@ def test_a_worker_is_configured_by_settings_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
-def test_a_worker_keeps_on_a_volume_and_shares_what_its_replicas_must_share(handler: Handler) -> None:
+def test_a_worker_keeps_and_shares_what_its_replicas_need(handler: Handler) -> None:
     service = WORKERS[service_name(handler)]
     environment = service["environment"]
     kept = [environment.get(name) for name in ("ASSAY_FETCH__CACHE_PATH", "ASSAY_INDEX__PATH")]

@@ -100,7 +100,7 @@ def test_any_values(content: object, calls: object, reason: object, usage: objec
         assert completion.text.strip() or completion.tool_calls
 
 
-def test_an_empty_refusal_is_none() -> None:
+def test_an_empty_refusal_refuses_nothing() -> None:
     body = b'{"choices": [{"message": {"content": "Yes.", "refusal": ""}}]}'
     completion = read_completion(body, 1000, 10)
     assert completion is not None

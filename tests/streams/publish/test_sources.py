@@ -157,7 +157,7 @@ class TestJsonLines:
         long_batch = instance(Refused, read_line(json.dumps(batch).encode(), RETRIEVAL_BATCHES))
         assert long_batch.place == "x:1"
 
-    def test_event_identity_depends_on_run_and_content_without_defaults(self) -> None:
+    def test_event_identity_depends_on_run_and_given_content(self) -> None:
         """A later version whose event has another optional field publishes a file under the same ids."""
 
         def identity(run: str | None, url: str = "https://a.example/", **fields: Any) -> str:

@@ -84,7 +84,7 @@ async def test_index_is_released_while_services_continue(tmp_path: Path) -> None
         await other.aclose()
 
 
-async def test_application_is_asked_if_it_is_named_or_the_index_is_in_memory(tmp_path: Path) -> None:
+async def test_a_named_application_or_that_of_the_index_is_asked(tmp_path: Path) -> None:
     settings = settings_at(tmp_path)
     memory = settings.model_copy(update={"index": settings.index.model_copy(update={"path": None})})
     for its, app in ((memory, ""), (settings, "http://assay.example:1")):

@@ -122,7 +122,7 @@ async def test_estimate_uses_earlier_calls_and_kept_answers_are_free(tmp_path: P
     assert of(found, TASK).open == 3
 
 
-async def test_offline_judge_is_free_and_a_model_without_a_price_has_no_known_cost(tmp_path: Path) -> None:
+async def test_offline_judge_is_free_and_an_unpriced_model_unknown(tmp_path: Path) -> None:
     offline = load_settings(llm={"base_url": "", "api_key": ""})
     found = await foreseen(offline, RELEVANCE_REQUESTED, *(input_of(TASK, n) for n in range(3)))
     its = of(found, TASK)
