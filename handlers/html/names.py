@@ -13,7 +13,7 @@ from handlers.text.scripts import HAN, KANA, has_han
 from handlers.text.words import alternatives
 
 _MAX_NAMES = 20
-_MAX_CHARACTERS = 200
+_MAX_CREDIT_CHARACTERS = 200
 _MAX_NAME_CHARACTERS = 60
 _FULL_NAME, _MAX_NAME_WORDS = 2, 6
 _MAX_BEFORE = 80
@@ -83,7 +83,7 @@ class NameWords:
 
     def names(self, text: str) -> tuple[str, ...]:
         """Names in a text that is known to be a credit."""
-        text = _BLANKS.sub(" ", text[:_MAX_CHARACTERS]).strip()
+        text = _BLANKS.sub(" ", text[:_MAX_CREDIT_CHARACTERS]).strip()
         if "://" in text[:12]:
             return ()
         if found := self.reporters(text):
@@ -99,21 +99,20 @@ class NameWords:
         """Names in a line of running text, if it begins with "By", "A column by", "作者：" or the like."""
         if found := self.reporters(text):
             return found
-        head = text[:_MAX_CHARACTERS]
-        if len(text) > _MAX_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(head.lower())):
+        if len(text) > _MAX_CREDIT_CHARACTERS or self._beginnings.isdisjoint(_LETTERS.findall(text.lower())):
             return ()
-        introduction = self._introduction.match(head)
-        for match in [introduction] if introduction else self._inside.finditer(head[:_MAX_BEFORE]):
+        introduction = self._introduction.match(text)
+        for match in [introduction] if introduction else self._inside.finditer(text[:_MAX_BEFORE]):
             # With the sign before the word, if it does not begin the line.
-            ahead = head[: match.start() + 1] if match.start() else ""
+            ahead = text[: match.start() + 1] if match.start() else ""
             before = _LETTERS.findall(_BEFORE_CREDIT.split(ahead)[-1].casefold())
-            if _BEGINS_NAME.match(head, match.end()) and not (before and self._occasions.isdisjoint(before)):
-                return self._split(head[match.end() :])
+            if _BEGINS_NAME.match(text, match.end()) and not (before and self._occasions.isdisjoint(before)):
+                return self._split(text[match.end() :])
         return ()
 
     def reporters(self, text: str) -> tuple[str, ...]:
         """Names of reporters at the beginning of a Chinese or Japanese line: 記者王小明／台北報導, 文／王小明."""
-        head = text[:_MAX_CHARACTERS]
+        head = text[:_MAX_CREDIT_CHARACTERS]
         if has_han(head):
             for pattern in self._reporters:
                 match = pattern.search(head)

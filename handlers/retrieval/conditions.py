@@ -29,10 +29,10 @@ _SENTENCE = re.compile(r"[.!?;|]\s|\n")
 _NUMBER = re.compile(r"\d+")
 _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_BEFORE_DOER = frozenset(
+_BEFORE_AGENT = frozenset(
     ("by", "of", "von", "par", "de", "du", "d", "por", "di", "da", "do", "door", "van", "af", "av", "od")
 )
-"""Words before the one who did something: a novel by, of, von, par …"""
+"""Words right before the name of an author or another agent: a novel by, of, von, par …"""
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
 
@@ -67,18 +67,18 @@ def having(
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
 
 
-def names_beside(query: str, stated: StatedWords, deed: Units) -> Callable[[str, AskedKind], bool]:
+def names_beside(query: str, stated: StatedWords, verb: Units) -> Callable[[str, AskedKind], bool]:
     """Whether a text has a name that the query lacks; true where a script has no capitals.
 
-    A place is behind a word such as "in"; a person is not, and is no day. A text without the deed that the query asks
-    for, as in "who wrote", names the doer behind a word such as "by": the persons of a plot wrote no play.
+    A place is behind a word such as "in"; a person is not, and is no day. In a text without the verb that the query has
+    behind "who", a name counts only behind a word such as "by" or a label.
     """
     known = WordText(query)
 
     def has_name(text: str, kind: AskedKind) -> bool:
         if not _CASED.search(text):
             return True
-        is_told = not deed or all(map(WordText(text).has, deed))
+        has_verb = not verb or all(map(WordText(text).has, verb))
         terms = list(TERM.finditer(text))
         for place, term in enumerate(terms):
             if not term[0][:1].isupper() or known.has_word(term[0]) or stated.name_day(term[0]):
@@ -95,10 +95,12 @@ def names_beside(query: str, stated: StatedWords, deed: Units) -> Callable[[str,
             # "Read More" has no rare word.
             follows = follows and max(rarity, stated.background.rarity(fold_words(next_word))) >= LESS_COMMON
             is_name = follows or (rarity >= (UNKNOWN if is_first else RARE) and (is_said or not is_first))
+            if not is_name or (before in stated.places) != (kind == "place"):
+                continue
             # "Author: Jo Reed" and "by Jo Reed", but not the work's own name: "Hamlet: Polonius hides".
-            is_labelled = text[: term.start()].rstrip().endswith(":") and not known.has_word(before)
-            is_doer = is_told or ((before in _BEFORE_DOER or is_labelled) and not known.has_word(next_word))
-            if is_name and is_doer and (before in stated.places) == (kind == "place"):
+            gap = text[terms[place - 1].end() if place else 0 : term.start()]
+            is_labelled = gap.rstrip().endswith(":") and not known.has_word(before)
+            if has_verb or ((before in _BEFORE_AGENT or is_labelled) and not known.has_word(next_word)):
                 return True
         return False
 
@@ -176,11 +178,10 @@ def in_month(month: int, units: Units) -> Meets:
     return lambda seen: float(any(month == at for day in seen.dates for at, _ in _orders(day)) or names(seen, units))
 
 
-def in_days(name: str, units: Units, today: date | None, *, is_told: bool) -> Meets:
+def in_days(name: str, units: Units, today: date | None, *, or_named: bool) -> Meets:
     """Days that a query names from its own day on: "today", "next week", "saturday".
 
-    "Closed on Tuesday" answers as well whether something is open on Tuesday: ``is_told``.
-
+    With ``or_named`` a weekday's name is enough: "closed on Tuesday" answers whether something is open on Tuesday.
     Without the day of the query, any date is enough. A result without a date is one of such a day if it says so, or if
     it has hours of opening.
     """
@@ -190,7 +191,7 @@ def in_days(name: str, units: Units, today: date | None, *, is_told: bool) -> Me
         if name in WEEKDAYS:
             weekday = WEEKDAYS.index(name)
             dated = [at for day in seen.dates for at in _as_dates(day, today)]
-            is_named = is_told and names(seen, units)
+            is_named = or_named and names(seen, units)
             return float(is_named or weekday in seen.weekdays or any(day.weekday() == weekday for day in dated))
         if not any(day.month for day in seen.dates) and (names(seen, units) or seen.has_hours):
             return 1.0

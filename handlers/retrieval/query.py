@@ -210,7 +210,7 @@ class QueryReader:
                     begin = folded.rfind(word, 0, match.start())
                     folded = _without(folded, begin, begin + len(word))
                 today = now.date() if now else None
-                day = conditions.in_days(self._days[words], units_of(words), today, is_told=is_yes_or_no)
+                day = conditions.in_days(self._days[words], units_of(words), today, or_named=is_yes_or_no)
                 found[words] = _of_time(words, day, "date")
             else:
                 kind = self._kinds[words]
@@ -218,8 +218,8 @@ class QueryReader:
                     continue  # "the man who …", "who to call"
                 is_count = any(sign in words for sign in _COUNTS) and "temp" not in words
                 counted = units_of(after[0]) if is_count and after and after[0] not in ignored else ()
-                deed = self._deed(query, after, ignored) if kind == "name" else ()
-                has_name = conditions.names_beside(query, self._stated, deed)
+                verb = self._verb(query, after, ignored) if kind == "name" else ()
+                has_name = conditions.names_beside(query, self._stated, verb)
                 meets = conditions.having(kind, has_name, counted, chosen)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
@@ -233,8 +233,8 @@ class QueryReader:
         )
         return [*things, *found.values()], folded
 
-    def _deed(self, query: str, after: Sequence[str], ignored: Set[str]) -> Units:
-        """The verb behind "who", if it is one: the next word, or that behind "has", without a capital."""
+    def _verb(self, query: str, after: Sequence[str], ignored: Set[str]) -> Units:
+        """What is taken for the verb behind "who": the next word, or that behind "has"; nothing if it has a capital."""
         verb = next((word for word in after[:2] if word not in _AUXILIARIES), "")
         written = next((term[0] for term in TERM.finditer(query) if fold_words(term[0]) == verb), "")
         return units_of(verb, ignored, self._same) if written.islower() else ()

@@ -73,7 +73,7 @@ def score(
     """It shows score, tier, label, date, state and address, and for one page the reason for every point.
 
     It writes JSON lines with --json, and if the output is no terminal. With --markdown it prints the main text instead.
-    The exit status is 1 if a page was refused, as it cannot be read; a wall can. A folder news.example has its pages.
+    The exit status is 1 if a page cannot be read. The pages of a folder named news.example are those of that host.
     """
     if as_table + as_json + as_markdown > 1:
         raise BadParameter("use one of --table, --json and --markdown")

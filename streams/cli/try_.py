@@ -44,7 +44,7 @@ _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
 def try_(
-    handler: Annotated[str, Argument(help="A handler, as score_page, or a step: follow_listing, extract_snippet.")],
+    handler: Annotated[str, Argument(help="A handler (score_page, …) or a step: follow_listing, extract_snippet.")],
     file: Annotated[
         Path | None, Argument(help="Events, one a line; HTML file or folder; standard input by default.")
     ] = None,
